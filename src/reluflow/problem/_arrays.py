@@ -1,0 +1,135 @@
+"""Turning what the user gives into read-only float64 arrays, or saying exactly why not."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DataError, ReluflowError
+
+Array = npt.NDArray[np.float64]
+
+#: No array that a user asks for may be larger than this; a typing slip must not take the machine down.
+MAX_BYTES = 4 * 2**30
+
+# Squares of the entries must neither overflow nor vanish, or inner products stop meaning anything.
+_LARGEST, _SMALLEST = 1e150, 1e-150
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is one real number (not a bool, not an array, not a string)."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_size(what: str, *shape: int, error: type[ReluflowError] = DataError) -> None:
+    """Refuse an array of doubles that would not fit, before anything is allocated.
+
+    >>> check_size("W", 10**6, 10**5)
+    Traceback (most recent call last):
+      ...
+    reluflow.problem.errors.DataError: W of shape 1000000 x 100000 would take 745.1 GiB; ...
+    """
+    size = 8 * math.prod(shape)
+    if size > MAX_BYTES:
+        sides = " x ".join(str(s) for s in shape)
+        raise error(
+            f"{what} of shape {sides} would take {size / 2**30:.1f} GiB; at most "
+            f"{MAX_BYTES / 2**30:.0f} GiB are allowed. Use fewer samples, dimensions or neurons."
+        )
+
+
+def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError]) -> Array:
+    """Copy ``value`` into a read-only float64 array, refusing every lossy or doubtful conversion."""
+    shape_word = {1: "one-dimensional", 2: "two-dimensional"}[ndim]
+    if hasattr(value, "toarray"):
+        raise error(f"{name} is a sparse matrix ({type(value).__name__}); pass {name}.toarray().")
+    if np.ma.isMaskedArray(value) and np.ma.is_masked(value):
+        raise error(f"{name} has masked entries; fill them or drop those rows first, e.g. {name}.filled(0).")
+    try:
+        raw = np.asarray(value)
+    except (ValueError, TypeError) as exc:
+        raise error(f"{name} is not a rectangular array of numbers: {exc}.") from None
+    if raw.dtype.kind not in "iuf":
+        raise error(
+            f"{name} has dtype {raw.dtype}, which is not a real number type; convert it yourself first, "
+            f"e.g. {name}.astype(float)."
+        )
+    if raw.ndim != ndim:
+        hint = (
+            f" For a single feature or sample use {name}.reshape(-1, 1) or {name}.reshape(1, -1)." if ndim == 2 else ""
+        )
+        raise error(f"{name} has shape {raw.shape}; a {shape_word} array is needed.{hint}")
+    out: Array = np.array(raw, dtype=np.float64, order="C", copy=True)
+    bad = ~np.isfinite(out)
+    if bad.any():
+        where = tuple(int(k) for k in np.argwhere(bad)[0])
+        raise error(
+            f"{name}[{', '.join(map(str, where))}] is {out[where]} ({int(bad.sum())} non-finite entries in all); "
+            "every entry must be a finite number. Drop or repair those rows."
+        )
+    if raw.dtype != np.float64 and not np.array_equal(out, raw):
+        where = tuple(int(k) for k in np.argwhere(out != raw)[0])
+        raise error(
+            f"{name}[{', '.join(map(str, where))}] = {raw[where]} of dtype {raw.dtype} has no exact float64 value; "
+            f"round it yourself if that is meant: {name}.astype(float)."
+        )
+    out.setflags(write=False)
+    return out
+
+
+def check_range(rows: Array, name: str, error: type[ReluflowError]) -> None:
+    """Refuse rows whose squared norm overflows or underflows (zero rows are the caller's business)."""
+    top = np.abs(rows).max(axis=1, initial=0.0)
+    bad = np.flatnonzero((top > _LARGEST) | ((top < _SMALLEST) & (top > 0)))
+    if bad.size:
+        raise error(
+            f"{name}[{bad[0]}] has largest entry {top[bad[0]]:.3g}; inner products need entries between "
+            f"{_SMALLEST:g} and {_LARGEST:g} in size. Rescale, e.g. {name} / abs({name}).max()."
+        )
+
+
+def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it."""
+    file = Path(path)
+    try:
+        with np.load(file, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
+            arrays = {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise error(f"there is no file {file}.") from None
+    except IsADirectoryError:
+        raise error(f"{file} is a directory; an NPZ file is needed.") from None
+    except error:
+        raise
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as exc:
+        pickled = "pickle" in str(exc).lower()
+        why = "it holds Python objects, which are never unpickled; save plain numeric arrays" if pickled else str(exc)
+        raise error(f"{file} cannot be read as NPZ: {why}.") from None
+    missing = [name for name in need if name not in arrays]
+    if missing:
+        remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
+        raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
+    return arrays
+
+
+def digest(*parts: Any) -> str:
+    """Hash arrays and plain values by content, telling shapes and types apart.
+
+    Minus zero counts as zero, so that equal arrays have equal digests.
+    """
+    h = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            h.update(f"array{part.shape}".encode())
+            h.update((part + 0.0).tobytes())
+        else:
+            h.update(f"{type(part).__name__}:{part!r};".encode())
+    return h.hexdigest()
