@@ -10,52 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+# Each public name twice: here for type checkers, below for the interpreter (a test compares the two).
 if TYPE_CHECKING:
-    from .problem import (
-        BudgetExceeded,
-        DataError,
-        Dataset,
-        Loss,
-        Network,
-        NotSeparable,
-        Problem,
-        ProblemError,
-        ReluflowError,
-        Undecided,
-        initialize,
-    )
+    from .problem import BudgetExceeded as BudgetExceeded
+    from .problem import DataError as DataError
+    from .problem import Dataset as Dataset
+    from .problem import Loss as Loss
+    from .problem import Network as Network
+    from .problem import NotSeparable as NotSeparable
+    from .problem import Problem as Problem
+    from .problem import ProblemError as ProblemError
+    from .problem import ReluflowError as ReluflowError
+    from .problem import Undecided as Undecided
+    from .problem import initialize as initialize
 
-_HOMES = {
-    "problem": (
-        "BudgetExceeded",
-        "DataError",
-        "Dataset",
-        "Loss",
-        "Network",
-        "NotSeparable",
-        "Problem",
-        "ProblemError",
-        "ReluflowError",
-        "Undecided",
-        "initialize",
-    ),
+_HOME_OF = {
+    "BudgetExceeded": "problem",
+    "DataError": "problem",
+    "Dataset": "problem",
+    "Loss": "problem",
+    "Network": "problem",
+    "NotSeparable": "problem",
+    "Problem": "problem",
+    "ProblemError": "problem",
+    "ReluflowError": "problem",
+    "Undecided": "problem",
+    "initialize": "problem",
 }
-_HOME_OF = {name: package for package, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "BudgetExceeded",
-    "DataError",
-    "Dataset",
-    "Loss",
-    "Network",
-    "NotSeparable",
-    "Problem",
-    "ProblemError",
-    "ReluflowError",
-    "Undecided",
-    "__version__",
-    "initialize",
-]
 
 
 def __getattr__(name: str) -> Any:
@@ -67,4 +48,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME_OF})
