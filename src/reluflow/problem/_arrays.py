@@ -74,14 +74,24 @@ def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError])
             f"{name}[{', '.join(map(str, where))}] is {out[where]} ({int(bad.sum())} non-finite entries in all); "
             "every entry must be a finite number. Drop or repair those rows."
         )
-    if raw.dtype != np.float64 and not np.array_equal(out, raw):
-        where = tuple(int(k) for k in np.argwhere(out != raw)[0])
+    inexact = _inexact(raw, out)
+    if inexact is not None:
         raise error(
-            f"{name}[{', '.join(map(str, where))}] = {raw[where]} of dtype {raw.dtype} has no exact float64 value; "
+            f"{name}[{', '.join(map(str, inexact))}] = {raw[inexact]} of dtype {raw.dtype} has no exact float64 value; "
             f"round it yourself if that is meant: {name}.astype(float)."
         )
     out.setflags(write=False)
     return out
+
+
+def _inexact(raw: npt.NDArray[Any], out: Array) -> tuple[int, ...] | None:
+    """Index of the first entry that float64 does not hold exactly."""
+    if raw.dtype.kind in "iu":
+        # NumPy compares integers and doubles in double precision, so the large ones go through Python.
+        large = map(tuple, np.argwhere(np.abs(out) >= 2.0**53).tolist())
+        return next((k for k in large if int(out[k]) != int(raw[k])), None)
+    lossy = np.argwhere(out != raw) if raw.dtype.itemsize > out.dtype.itemsize else np.empty(0)
+    return tuple(lossy[0].tolist()) if lossy.size else None
 
 
 def check_range(rows: Array, name: str, error: type[ReluflowError]) -> None:
@@ -99,8 +109,9 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
     """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it."""
     file = Path(path)
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
+        with file.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
                 raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:

@@ -1,0 +1,54 @@
+# Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
+.DEFAULT_GOAL := help
+.PHONY: help explain test lint types format bench clean
+
+PYTHON ?= $(shell for p in python3.11 python3 python; do \
+	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+PY := .venv/bin/python
+
+# The stamps carry a hash of the requirements and of the place: an unchanged checkout needs no network a
+# second time, whatever happened to file dates, and a moved or changed one is installed anew.
+HASH := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
+CORE := .venv/.core-$(HASH)
+DEV := .venv/.dev-$(HASH)
+INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | sort | awk -F '\t' '{printf "make %-9s %s\n", $$1, $$2}'
+
+$(PY):
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with the venv module is needed and was not found; install it, or name it: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+$(CORE): | $(PY)
+	$(INSTALL) -e .
+	@touch $@
+
+$(DEV): | $(PY)
+	$(INSTALL) -e ".[dev]"
+	@touch $@ $(CORE)
+
+explain: $(CORE)  ## set up and run the main job on a built-in dataset
+	$(PY) -m reluflow data show EX1
+
+test: $(DEV)  ## set up and run all tests
+	$(PY) -m pytest -n auto
+
+lint: $(DEV)  ## style and import order
+	$(PY) -m ruff check src tests benchmarks
+	$(PY) -m ruff format --check src tests benchmarks
+	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()" --no-cache
+
+types: $(DEV)  ## static types, strict
+	$(PY) -m mypy
+
+format: $(DEV)  ## rewrite in the house style
+	$(PY) -m ruff check --fix src tests benchmarks
+	$(PY) -m ruff format src tests benchmarks
+
+bench: $(DEV)  ## benchmarks, printed as ratios
+	$(INSTALL) -e ".[bench]"
+	for file in benchmarks/*.py; do $(PY) "$$file" || exit 1; done
+
+clean:  ## remove what can be made again
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,55 @@
+"""The package as a whole: lazy names, versions, what an import costs."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import reluflow
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_every_public_name_resolves():
+    for name in reluflow._HOME_OF:
+        assert getattr(reluflow, name).__name__ == name
+
+
+def test_both_lists_of_public_names_agree():
+    tree = ast.parse(Path(reluflow.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.name: node.module for node in block.body for alias in node.names}
+    assert typed == reluflow._HOME_OF
+    assert list(reluflow._HOME_OF) == sorted(reluflow._HOME_OF)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'flwo'"):
+        reluflow.flwo  # noqa: B018
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, reluflow; print([m for m in ('numpy', 'scipy', 'numba', 'matplotlib') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_versions_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == reluflow.__version__
+    assert f"version: {reluflow.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_errors_pickle():
+    import pickle
+
+    import numpy as np
+
+    error = pickle.loads(pickle.dumps(reluflow.NotSeparable("no", np.ones(2) / 2, 0.0)))
+    assert str(error) == "no"
+    assert error.certificate.tolist() == [0.5, 0.5]
+    again = pickle.loads(pickle.dumps(reluflow.BudgetExceeded("too long", partial=[1])))
+    assert (str(again), again.partial) == ("too long", [1])
