@@ -12,6 +12,16 @@ __version__ = "0.1.0"
 
 # Each public name twice: here for type checkers, below for the interpreter (a test compares the two).
 if TYPE_CHECKING:
+    from .data import Example as Example
+    from .data import dataset as dataset
+    from .data import example as example
+    from .data import examples as examples
+    from .data import load as load
+    from .data import make as make
+    from .data import save as save
+    from .margins import MarginSolution as MarginSolution
+    from .margins import class_margins as class_margins
+    from .margins import max_margin as max_margin
     from .problem import BudgetExceeded as BudgetExceeded
     from .problem import DataError as DataError
     from .problem import Dataset as Dataset
@@ -28,14 +38,24 @@ _HOME_OF = {
     "BudgetExceeded": "problem",
     "DataError": "problem",
     "Dataset": "problem",
+    "Example": "data",
     "Loss": "problem",
+    "MarginSolution": "margins",
     "Network": "problem",
     "NotSeparable": "problem",
     "Problem": "problem",
     "ProblemError": "problem",
     "ReluflowError": "problem",
     "Undecided": "problem",
+    "class_margins": "margins",
+    "dataset": "data",
+    "example": "data",
+    "examples": "data",
     "initialize": "problem",
+    "load": "data",
+    "make": "data",
+    "max_margin": "margins",
+    "save": "data",
 }
 
 

@@ -1,1 +1,15 @@
-"""To come."""
+"""The command line: one verb a module, no logic. `_common` says how a verb is added."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command ``reluflow``."""
+    try:
+        from ._app import run
+
+        run()
+    except KeyboardInterrupt:  # so early that no command has taken over yet
+        raise SystemExit(130) from None

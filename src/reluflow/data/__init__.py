@@ -1,1 +1,32 @@
-"""To come."""
+"""The data of the papers by name, examples with known answers, and files."""
+
+from ._json import plain
+from ._loaders import digits, load, save
+from ._mnist import Fetched, cache_folder, fetch_mnist, mnist
+from ._registry import CONSTRUCTIONS, Construction, make
+from ._spec import IMAGES, dataset, label_rule
+from ._summary import Summary, summarize
+from ._zoo import Example, Facts, example, examples
+
+__all__ = [
+    "CONSTRUCTIONS",
+    "IMAGES",
+    "Construction",
+    "Example",
+    "Facts",
+    "Fetched",
+    "Summary",
+    "cache_folder",
+    "dataset",
+    "digits",
+    "example",
+    "examples",
+    "fetch_mnist",
+    "label_rule",
+    "load",
+    "make",
+    "mnist",
+    "plain",
+    "save",
+    "summarize",
+]

@@ -1,0 +1,43 @@
+"""The command `reluflow` and its verbs."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import _data
+from ._common import Json, emit
+
+app = typer.Typer(
+    name="reluflow",
+    help="What a two-layer ReLU network is going to learn, seen learning it, and proved.",
+    epilog="Exit code: 0 done, 2 bad input, 3 undecided, 1 a bug in reluflow, 130 interrupted.",
+    pretty_exceptions_enable=False,  # a traceback is for bugs, and then it is the plain one
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(_data.app, name="data")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    ctx: typer.Context,
+    json: Json = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        emit(json, {"version": __version__}, lambda out: out.print(f"reluflow {__version__}"))
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def run() -> None:
+    """Run, and leave by `SystemExit`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name the terminal cannot show is no reason to fail
+    app(prog_name="reluflow")

@@ -1,0 +1,175 @@
+"""What all verbs share.
+
+How to add a verb: one module ``cli/_NAME.py`` with one function::
+
+    def margin(data: Data, label: Label = None, negative: Negative = None, positive: Positive = None,
+               json: Json = False) -> None:
+        '''Show the largest margin.'''                      # becomes the help text
+        from ..margins import max_margin                    # here, not above: --help must stay fast
+
+        solution = max_margin(read_data(data, label, negative, positive))
+        emit(json, {"margin": solution.margin}, lambda out: out.print(f"margin {solution.margin:.6g}"))
+
+and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `Command` turns every error of the
+reluflow family into a message on stderr and the exit code of the error, so a verb handles none itself.
+With ``--json`` the one document on stdout (or, for an error, on stderr) begins with ``"schema": 1``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..problem import Dataset
+
+SCHEMA = 1
+_JSON = "reluflow.json"
+
+
+def _remember_json(ctx: typer.Context, value: bool) -> bool:
+    # ctx.meta is shared by a command and its parents: `reluflow --json data list` works, and errors know.
+    ctx.meta[_JSON] = value or ctx.meta.get(_JSON, False)
+    return bool(ctx.meta[_JSON])
+
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document.", callback=_remember_json, is_eager=True),
+]
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file (CSV, TSV, NPZ, NPY, IDX) or a name: phuong:seed=0, EX1, mnist:digits=0/1, digits:pair=3/8.",
+        show_default=False,
+    ),
+]
+Label = Annotated[
+    str | None, typer.Option(help="Label column of a CSV file: its name, or its position from 0 (-1 the last).")
+]
+Negative = Annotated[str | None, typer.Option(help="The label that means -1 (with --positive).")]
+Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
+
+
+def read_data(spec: str, label: str | None, negative: str | None, positive: str | None) -> Dataset:
+    """Find the data a command was given."""
+    from ..data import dataset, label_rule
+
+    options: dict[str, Any] = {}
+    if label is not None:
+        options["label"] = label
+    if negative is not None or positive is not None:
+        options["labels"] = label_rule(negative, positive)
+    return dataset(spec, **options)
+
+
+def emit(json: bool, document: Mapping[str, Any], text: Callable[[Console], None]) -> None:
+    """Print the result: the document with ``--json``, else the text."""
+    if json:
+        print(_dump(document))
+    else:
+        text(console())
+
+
+def console(stderr: bool = False) -> Console:
+    """Make a console that changes nothing: no markup, no highlighting, no colour on a pipe."""
+    from rich.console import Console
+
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:  # Rich would exit with 1, which here means a bug
+            raise BrokenPipeError
+
+    return PlainConsole(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def print_table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+    """Print a table that is readable without colour and at 80 columns; the last column wraps."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title or None, title_justify="left")
+    for k, column in enumerate(columns):
+        table.add_column(column, no_wrap=k < len(columns) - 1, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    out.print(table, soft_wrap=False)
+
+
+def busy(what: str) -> AbstractContextManager[object]:
+    """Show on a terminal that something takes long; on a pipe nothing."""
+    return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()
+
+
+def group(text: str) -> typer.Typer:
+    """Make a verb that has verbs of its own; alone it prints its help."""
+    app = typer.Typer(help=text)
+
+    @app.callback(invoke_without_command=True)
+    def alone(ctx: typer.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            typer.echo(ctx.get_help())
+
+    return app
+
+
+class Command(TyperCommand):
+    """A command that answers mistakes with a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        from ..problem.errors import ReluflowError
+
+        as_json = bool(ctx.meta.get(_JSON))
+        try:
+            result = super().invoke(ctx)
+            if sys.stdout is not None:  # it is when the caller has closed it
+                sys.stdout.flush()
+            return result
+        except ReluflowError as exc:
+            _fail(as_json, type(exc).__name__, str(exc), exc.exit_code, vars(exc))
+        except MemoryError as exc:
+            _fail(as_json, "MemoryError", f"there is not enough memory ({exc}); use fewer samples or neurons.", 2)
+        except KeyboardInterrupt:
+            _fail(as_json, "Interrupted", "interrupted.", 128 + signal.SIGINT)
+        except BrokenPipeError:  # whoever read our output has gone: nobody to tell
+            _silence_stdout()
+            raise typer.Exit(128 + 13) from None
+        except OSError as exc:
+            if exc.errno != errno.ENOSPC:
+                raise
+            _silence_stdout()
+            _fail(as_json, "OSError", "there is no space left where the output goes.", 2)
+
+
+def _silence_stdout() -> None:
+    # Python flushes once more when it exits, and would complain again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(as_json: bool, kind: str, message: str, code: int, more: Mapping[str, Any] | None = None) -> NoReturn:
+    if as_json:
+        error = {"type": kind, "message": message, "exit_code": code, **(more or {})}
+        print(_dump({"error": error}), file=sys.stderr)
+    else:
+        print(f"reluflow: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    import json
+
+    from ..data import plain
+
+    return json.dumps({"schema": SCHEMA, **plain(document)}, indent=2, allow_nan=False)
