@@ -1,1 +1,42 @@
-"""To come."""
+"""How neurons see the data: activation patterns and the geometry of the early phase."""
+
+from ._cells import Cells, cell_bound, enumerate_cells
+from ._closed import class_sectors, class_sums
+from ._cones import Cones, DeadCone, cones_of, dead_cone, driving_cone, smallest_cosine
+from ._constants import AlignmentConstants, alignment_constants, harmonic_factor, initial_gap
+from ._extremal import ExtremalDirections, Extremum, extremal_directions
+from ._g import ClarkeSet, G, G_clarke, G_derivative, G_gradient, linear_until
+from ._patterns import exact_dot, exact_signs, gram_signs, is_orthogonally_separable, sector, separability_violations
+
+__all__ = [
+    "AlignmentConstants",
+    "Cells",
+    "ClarkeSet",
+    "Cones",
+    "DeadCone",
+    "ExtremalDirections",
+    "Extremum",
+    "G",
+    "G_clarke",
+    "G_derivative",
+    "G_gradient",
+    "alignment_constants",
+    "cell_bound",
+    "class_sectors",
+    "class_sums",
+    "cones_of",
+    "dead_cone",
+    "driving_cone",
+    "enumerate_cells",
+    "exact_dot",
+    "exact_signs",
+    "extremal_directions",
+    "gram_signs",
+    "harmonic_factor",
+    "initial_gap",
+    "is_orthogonally_separable",
+    "linear_until",
+    "sector",
+    "separability_violations",
+    "smallest_cosine",
+]

@@ -1,0 +1,181 @@
+"""Which hyperplane a neuron reaches next: compiled.
+
+With a Gram matrix all n.w and n.c are kept current, O(m) an event. Without one, only the hyperplanes that may come
+before the next event are looked at, O(d) each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._align_types import (
+    AGE,
+    AT,
+    BEYOND,
+    CAP,
+    FORCE,
+    HEAP,
+    HORIZON,
+    KEY,
+    N_EVENTS,
+    N_HEAP,
+    N_SEEN,
+    NEXT,
+    OPENED,
+    PEAK,
+    RATE,
+    SEEN,
+    SEEN_AT,
+    SIGMA,
+    SIZE,
+    TOL,
+    TURN,
+    Neuron,
+    World,
+    Z,
+    dot,
+    jit,
+)
+
+#: Part of |c| by which c may turn before all hyperplanes are looked at again (when there is no Gram matrix).
+WINDOW = 0.01
+
+
+@jit
+def refresh(world: World, me: Neuron) -> None:
+    """Recompute every n.w and n.c."""
+    for k in range(me.side.size):
+        me.per[Z, k] = 0.0 if me.side[k] == 0 else dot(world.normals[k], me.w)
+        me.per[RATE, k] = dot(world.normals[k], me.c)
+        me.per[AT, k] = me.now[SIGMA]
+        me.per[AGE, k] = me.now[TURN]
+        me.index[SEEN_AT, k] = me.count[N_EVENTS]
+    me.now[CAP] = -1.0  # and look at all candidates again
+    me.count[N_SEEN] = 0
+
+
+@jit
+def ahead_dense(me: Neuron) -> float:
+    """Distance to the next hyperplane, from current values."""
+    best = np.inf
+    z, r = me.per[Z], me.per[RATE]
+    for k in range(me.side.size):
+        closing = -me.side[k] * r[k]
+        if closing > 0.0 and me.side[k] * z[k] < best * closing:
+            best = max(0.0, me.side[k] * z[k] / closing)
+            me.count[NEXT] = k
+    return best
+
+
+@jit
+def _sift_down(me: Neuron, i: int) -> None:
+    n = me.count[N_HEAP]
+    heap, keys = me.index[HEAP], me.per[KEY]
+    key, k = keys[i], heap[i]
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[i], heap[i] = keys[child], heap[child]
+        i = child
+    keys[i], heap[i] = key, k
+
+
+@jit
+def _push(me: Neuron, key: float, k: int) -> None:
+    heap, keys = me.index[HEAP], me.per[KEY]
+    i = me.count[N_HEAP]
+    me.count[N_HEAP] = i + 1
+    while i > 0 and keys[(i - 1) // 2] > key:
+        keys[i], heap[i] = keys[(i - 1) // 2], heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    keys[i], heap[i] = key, k
+
+
+@jit
+def _earliest(me: Neuron, k: int) -> float:
+    """Path length before which hyperplane k cannot be reached.
+
+    As long as c turns by no more than the cap in all, n.w differs from its linear forecast by at most
+    (cap - age) (sigma - at), because the normals are unit vectors.
+    """
+    side = me.side[k]
+    closing = (me.now[CAP] - me.per[AGE, k]) * (1 + 1e-9) - side * me.per[RATE, k]
+    if side == 0 or closing <= 0.0:
+        return np.inf
+    return me.per[AT, k] + max(0.0, side * me.per[Z, k] - TOL * me.now[PEAK]) / closing
+
+
+@jit
+def _open_window(me: Neuron, stride: float) -> None:
+    """Collect the hyperplanes that may come within the next ``stride``, as long as c stays within the cap."""
+    me.count[N_HEAP] = 0
+    me.now[CAP] = me.now[TURN] + WINDOW * me.now[FORCE]
+    me.now[OPENED] = me.now[SIGMA]
+    me.now[HORIZON] = me.now[SIGMA] + stride
+    me.now[BEYOND] = np.inf
+    for k in range(me.side.size):
+        key = _earliest(me, k)
+        if key <= me.now[HORIZON]:
+            me.per[KEY, me.count[N_HEAP]], me.index[HEAP, me.count[N_HEAP]] = key, k
+            me.count[N_HEAP] += 1
+        elif key < me.now[BEYOND]:
+            me.now[BEYOND] = key
+    for i in range(me.count[N_HEAP] // 2 - 1, -1, -1):
+        _sift_down(me, i)
+
+
+@jit
+def _put_back(me: Neuron) -> None:
+    for j in range(me.count[N_SEEN]):
+        k = me.index[SEEN, j]
+        key = _earliest(me, k)
+        if key <= me.now[HORIZON]:
+            _push(me, key, k)
+        elif key < me.now[BEYOND]:
+            me.now[BEYOND] = key
+    me.count[N_SEEN] = 0
+
+
+@jit
+def _look(world: World, me: Neuron, k: int) -> float:
+    """Bring hyperplane k up to date; the path length at which it is reached if nothing else comes first."""
+    if me.index[SEEN_AT, k] != me.count[N_EVENTS]:
+        me.per[Z, k] = dot(world.normals[k], me.w)
+        me.per[RATE, k] = dot(world.normals[k], me.c)
+        me.per[AT, k], me.per[AGE, k] = me.now[SIGMA], me.now[TURN]
+        me.index[SEEN_AT, k] = me.count[N_EVENTS]
+    closing = -me.side[k] * me.per[RATE, k]
+    return me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing if closing > 0.0 else np.inf
+
+
+@jit
+def ahead_lazy(world: World, me: Neuron) -> float:
+    """Find the next hyperplane, looking only at those that may come before it."""
+    here = me.now[SIGMA]
+    together = 4 * TOL * me.now[SIZE] / me.now[FORCE]
+    if me.now[TURN] >= me.now[CAP]:
+        me.count[N_SEEN] = 0
+        _open_window(me, 2 * (here - me.now[OPENED]))
+    else:
+        _put_back(me)
+    best = np.inf
+    while True:
+        while me.count[N_HEAP] > 0 and me.per[KEY, 0] <= best + together:
+            k = me.index[HEAP, 0]
+            me.count[N_HEAP] -= 1
+            last = me.count[N_HEAP]
+            me.per[KEY, 0], me.index[HEAP, 0] = me.per[KEY, last], me.index[HEAP, last]
+            _sift_down(me, 0)
+            me.index[SEEN, me.count[N_SEEN]] = k
+            me.count[N_SEEN] += 1
+            reach = _look(world, me, k)
+            if reach < best:
+                best = reach
+                me.count[NEXT] = k
+        if best < me.now[BEYOND] or me.now[BEYOND] == np.inf:
+            return max(0.0, best - here)
+        me.count[N_SEEN] = 0
+        _open_window(me, 4 * (max(me.now[BEYOND], me.now[HORIZON]) - here))

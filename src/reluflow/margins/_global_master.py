@@ -1,0 +1,216 @@
+r"""The outer program of the global margin over a few samples and a few patterns, and its polish.
+
+Each neuron j has a sign and an activation pattern on the samples of its own sign; against the samples of the other
+sign its term :math:`-\phi(v_j \cdot x_i)` is concave and needs none. So
+
+.. math:: \max t \quad \text{s.t.} \quad
+          \tfrac12 \sum_j s_j y_i \phi_{ij}(v_j \cdot x_i) + e \cdot E_i \ge t / \rho_i, \qquad \sum_j |v_j| \le 1
+
+is a second-order cone program. E is empty, or holds directions that the weights must be orthogonal to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The samples in the program: unit points in coordinates of their span, labels, relative norms, E."""
+
+    X: Array
+    y: Array
+    rho: Array
+    E: Array
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The neurons in the program: reference directions, output signs, and pairs (j, i) whose kink is modelled."""
+
+    U: Array
+    s: Array
+    kink: Mask
+
+
+@dataclass(frozen=True)
+class Point:
+    """A primal point (v, e) with a dual one (kappa); ``value`` is the t of the program."""
+
+    V: Array
+    s: Array
+    e: Array
+    kappa: Array
+    value: float
+
+
+def coefficients(rows: Rows, cols: Columns, slope: float) -> Array:
+    """``c_ji`` with which ``v_j . x_i`` enters row i; a modelled kink enters with its smaller slope."""
+    on = cols.U @ rows.X.T > 0
+    D = np.where(on & ~cols.kink, 1.0, slope)
+    return np.asarray(0.5 * cols.s[:, None] * rows.y * D)
+
+
+def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point | None:
+    """Solve the program. With ``scale`` a guess of t, as least norm for t = scale; else t is maximised."""
+    import clarabel
+    from scipy import sparse
+
+    (k, r), J, q = rows.X.shape, len(cols.s), rows.E.shape[1]
+    c = coefficients(rows, cols, slope)
+    jj, ii = np.nonzero(cols.kink)
+    L, nv = len(jj), J * r
+    # Unknowns: v, e, m (positive parts at kinks), tau (norms), t.
+    width = nv + q + L + J + 1
+    main = -(c.T[:, :, None] * rows.X[:, None, :]).reshape(k, nv)
+    positive = sparse.csr_matrix((np.full(L, 0.5 * (1 - slope)), (ii, np.arange(L))), shape=(k, L))
+    margin = sparse.hstack(
+        [sparse.csr_matrix(main), sparse.csr_matrix(-rows.E), positive, sparse.csr_matrix((k, J)),
+         sparse.csr_matrix((1 / rows.rho)[:, None])]
+    )
+    index = np.repeat(np.arange(L), r)
+    at = (jj[:, None] * r + np.arange(r)).ravel()
+    pick = sparse.csr_matrix((rows.X[ii].ravel(), (index, at)), shape=(L, nv))
+    eye = sparse.identity(L, format="csr")
+    above = sparse.hstack([pick, sparse.csr_matrix((L, q)), -eye, sparse.csr_matrix((L, J + 1))])
+    nonneg = sparse.hstack([sparse.csr_matrix((L, nv + q)), -eye, sparse.csr_matrix((L, J + 1))])
+    tau0, last = nv + q + L, width - 1
+    cone_cols = np.concatenate([[[tau0 + j], *([[j * r + a] for a in range(r)])] for j in range(J)]).ravel()
+    cone = sparse.csr_matrix((-np.ones(J * (r + 1)), (np.arange(J * (r + 1)), cone_cols)), shape=(J * (r + 1), width))
+    bound = sparse.csr_matrix((np.ones(J), (np.zeros(J, dtype=int), tau0 + np.arange(J))), shape=(1, width))
+    objective = np.zeros(width)
+    if scale is None:
+        objective[last] = -1.0
+        head, b_head, cone_head = bound, [1.0], clarabel.NonnegativeConeT(1)
+    else:
+        objective[tau0:last] = 1.0
+        head = sparse.csr_matrix(([1.0], ([0], [last])), shape=(1, width))
+        b_head, cone_head = [scale], clarabel.ZeroConeT(1)
+    A = sparse.vstack([head, margin, above, nonneg, cone], format="csc")
+    b = np.concatenate([b_head, np.zeros(A.shape[0] - 1)])
+    cones = [cone_head, clarabel.NonnegativeConeT(k + 2 * L), *[clarabel.SecondOrderConeT(r + 1) for _ in range(J)]]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    result = clarabel.DefaultSolver(sparse.csc_matrix((width, width)), objective, A, b, cones, settings).solve()
+    x, z = np.asarray(result.x), np.asarray(result.z)
+    if not (np.isfinite(x).all() and np.isfinite(z).all()):
+        return None
+    kappa = np.maximum(z[1 : 1 + k], 0.0)
+    total = float(kappa @ (1 / rows.rho))
+    norm = float(x[tau0:last].sum())
+    if total <= 0 or norm <= 0:
+        return None
+    return Point(x[:nv].reshape(J, r) / norm, cols.s, x[nv : nv + q] / norm, kappa / total, float(x[last]) / norm)
+
+
+def merge(V: Array, s: Array) -> tuple[Array, Array]:
+    """Add up neurons of one sign that point the same way, and drop the vanishing ones."""
+    size = np.linalg.norm(V, axis=1)
+    order = np.argsort(-size, kind="stable")
+    order = order[size[order] > 1e-13 * size.sum()]
+    sums: list[Array] = []
+    signs: list[float] = []
+    heads = np.empty((0, V.shape[1]))
+    for j in order:
+        u = V[j] / size[j]
+        same = np.flatnonzero((heads @ u > 1 - 1e-14) & (np.array(signs) == s[j])) if signs else np.empty(0, int)
+        if same.size:
+            sums[same[0]] = sums[same[0]] + V[j]
+        else:
+            sums.append(V[j])
+            signs.append(float(s[j]))
+            heads = np.vstack([heads, u])
+    return np.array(sums).reshape(-1, V.shape[1]), np.array(signs)
+
+
+def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
+    """Newton on the optimality conditions, with everything below ``cut`` (relative) taken for zero.
+
+    Unknowns: the vectors v_j within the intersection of the hyperplanes they lie on, e, the weights of the tight
+    samples, and t.
+    """
+    size = np.linalg.norm(point.V, axis=1)
+    alive = size > cut * size.sum()
+    V, s = point.V[alive], point.s[alive]
+    tight = point.kappa > cut * point.kappa.max()
+    X, y, rho, E = rows.X[tight], rows.y[tight], rows.rho[tight], rows.E[tight]
+    V, s = _join(V, s, X, cut)
+    unit = V / np.linalg.norm(V, axis=1)[:, None]
+    z = unit @ X.T
+    kink = (np.abs(z) < cut) & (s[:, None] * y < 0) & (slope < 1)
+    c = np.where(kink, 0.0, 0.5 * s[:, None] * y * np.where(z > 0, 1.0, slope))
+    bases = [_orthogonal(X[kink[j]], X.shape[1]) for j in range(len(s))]
+    if any(B.shape[1] == 0 for B in bases):
+        return None
+    blocks = [c[j][:, None] * (X @ B) for j, B in enumerate(bases)]
+    M = np.hstack([*blocks, E])
+    dims = [B.shape[1] for B in bases]
+    at = np.concatenate([[0], np.cumsum(dims)])
+    nu = np.concatenate([B.T @ V[j] for j, B in enumerate(bases)] + [point.e])
+    kappa, t = point.kappa[tight], point.value
+    for _ in range(30):
+        residual, jacobian = _system(M, rho, nu, kappa, t, at)
+        step = np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0]
+        if not np.isfinite(step).all():
+            return None
+        nu, kappa, t = nu + step[: len(nu)], kappa + step[len(nu) : -1], t + float(step[-1])
+        if np.abs(step).max() < 1e-15 * max(1.0, np.abs(nu).max()):
+            break
+    if np.abs(residual).max() > 1e-6:
+        return None
+    V = np.array([B @ nu[at[j] : at[j + 1]] for j, B in enumerate(bases)])
+    full = np.zeros(len(rows.y))
+    full[tight] = np.maximum(kappa, 0.0)
+    total = float(full @ (1 / rows.rho))
+    return Point(V, s, nu[at[-1] :], full / total, t) if total > 0 else None
+
+
+def _join(V: Array, s: Array, X: Array, cut: float) -> tuple[Array, Array]:
+    """Add up neurons of one sign in one cell: there the margins only depend on their sum."""
+    z = V @ X.T / np.linalg.norm(V, axis=1)[:, None]
+    key = np.column_stack([s[:, None], np.where(np.abs(z) < cut, 0, np.sign(z))])
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    count = int(group.max()) + 1
+    out = np.zeros((count, V.shape[1]))
+    np.add.at(out, group.ravel(), V)
+    sign = np.zeros(count)
+    sign[group.ravel()] = s
+    return out, sign
+
+
+def _orthogonal(K: Array, r: int) -> Array:
+    """Orthonormal basis (columns) of the vectors orthogonal to the rows of K."""
+    if not len(K):
+        return np.eye(r)
+    _, size, right = np.linalg.svd(K)
+    rank = int((size > 1e-10 * size[0]).sum())
+    return np.asarray(right[rank:].T)
+
+
+def _system(M: Array, rho: Array, nu: Array, kappa: Array, t: float, at: Array) -> tuple[Array, Array]:
+    k, width = M.shape
+    norms = np.array([np.linalg.norm(nu[a:b]) for a, b in zip(at[:-1], at[1:], strict=True)])
+    units = [nu[a:b] / max(n, 1e-300) for a, b, n in zip(at[:-1], at[1:], norms, strict=True)]
+    direction = np.zeros(width)
+    curve = np.zeros((width, width))
+    for j, u in enumerate(units):
+        block = slice(at[j], at[j + 1])
+        direction[block] = u
+        curve[block, block] = (np.eye(len(u)) - np.outer(u, u)) / max(norms[j], 1e-300)
+    residual = np.concatenate([M @ nu - t / rho, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]])
+    jacobian = np.zeros((k + width + 2, width + k + 1))
+    jacobian[:k, :width], jacobian[:k, -1] = M, -1 / rho
+    jacobian[k : k + width, :width] = -t * curve
+    jacobian[k : k + width, width : width + k] = M.T
+    jacobian[k : k + width, -1] = -direction
+    jacobian[-2, width : width + k] = 1 / rho
+    jacobian[-1, :width] = direction
+    return residual, jacobian

@@ -1,0 +1,96 @@
+"""Convex combinations that vanish: the proof that no separator exists."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..problem._arrays import Array
+from ._hard_extended import Pair, product
+from ._hard_rows import EPS, Index, Rows
+
+VANISHES = 1e-14  # relative length up to which a combination counts as vanishing
+
+
+class Combination(NamedTuple):
+    """Positive coefficients of `unit` rows, and whether an exactly vanishing combination of them is proved."""
+
+    index: Index
+    weights: Array
+    proved: bool
+
+
+def polish(rows: Rows, index: Index) -> Combination | None:
+    """Look for a vanishing combination of the points ``index`` with all coefficients positive.
+
+    Solves ``sum c_i unit_i = 0``, ``sum c_i = 1`` by least squares with residuals in twice the working
+    precision. Points with non-positive coefficients are left out and the rest is tried again.
+    """
+    while index.size:
+        M = rows.unit(index)
+        found = _solve(M)
+        if found is None:
+            return None
+        c, rank = found
+        if (c.high > 0).all():
+            left = product(M.T, c)
+            if np.linalg.norm(left.high) > VANISHES * float(c.high @ np.linalg.norm(M, axis=1)):
+                return None
+            return Combination(index, c.high, rank == index.size and _proved(M, c))
+        index = index[c.high > 0]
+    return None
+
+
+def _solve(M: Array) -> tuple[Pair, int] | None:
+    from scipy.linalg import qr, solve_triangular
+
+    k, d = M.shape
+    E = np.vstack([M.T, np.ones(k)])
+    f = np.zeros(d + 1)
+    f[d] = 1.0
+    Q, R, pivots = qr(E, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(R))
+    rank = int(np.count_nonzero(diagonal > max(E.shape) * EPS * diagonal[0]))
+    kept = pivots[:rank]  # a basic solution: the other coefficients are 0 (Caratheodory)
+    c, error = Pair.of(np.zeros(k)), f
+    for _ in range(6):
+        step = np.zeros(k)
+        step[kept] = solve_triangular(R[:rank, :rank], Q[:, :rank].T @ error, check_finite=False)
+        c = c.plus(step)
+        if np.linalg.norm(step) <= EPS * EPS * np.linalg.norm(c.high):
+            break
+        error = -product(E, c).plus(-f).high
+    if not np.isfinite(c.high).all() or not (c.high > 0).any():
+        return None
+    return c, rank
+
+
+def _proved(M: Array, c: Pair) -> bool:
+    """Whether a positive combination near ``c`` vanishes exactly, by a rigorous bound on its distance from ``c``.
+
+    Coordinates that are zero on all points vanish anyway. When as many equations as unknowns remain, an
+    approximate inverse ``B`` with ``|I - B E| < 1`` shows that ``E c = f`` has one solution, within
+    ``|B (f - E c)| / (1 - |I - B E|)`` of ``c`` (rounding errors included); it proves the claim when that
+    leaves every coefficient positive.
+    """
+    M = M[:, M.any(axis=0)]
+    k, d = M.shape
+    if k != d + 1:
+        return False
+    E = np.vstack([M.T, np.ones(k)])
+    try:
+        B = np.linalg.inv(E)
+    except np.linalg.LinAlgError:
+        return False
+    noise = (k + 2) * EPS * (np.abs(B) @ np.abs(E)).sum(axis=1).max()
+    contraction = float(np.abs(np.eye(k) - B @ E).sum(axis=1).max() + noise)
+    if not contraction < 0.5:
+        return False
+    f = np.zeros(k)
+    f[-1] = 1.0
+    left = product(E, c).plus(-f)
+    # 106-bit residuals: their own error is far below k eps^2 times the sum of the terms
+    size = np.abs(left.high) + k * EPS * EPS * (np.abs(E) @ c.high)
+    radius = float((np.abs(B) @ size).max()) * (1 + k * EPS) / (1 - contraction)
+    return bool(c.high.min() > 2 * radius)

@@ -1,0 +1,243 @@
+"""Signs of inner products, decided and not rounded.
+
+Doubles are rational numbers, so the sign of x.w has one right answer. A matrix product with a rigorous error bound
+settles nearly all signs; the few that it leaves open are settled exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem import DataError, Dataset, ProblemError
+
+Array = npt.NDArray[np.float64]
+Signs = npt.NDArray[np.int8]
+
+_EPS = 2.0**-52
+#: Entries of a block of inner products that is formed at once (64 MB of doubles).
+_BLOCK = 2**23
+_PAIRS = 2**21
+
+
+def exact_signs(A: npt.ArrayLike, B: npt.ArrayLike) -> Signs:
+    r"""Sign of every inner product :math:`a_i \cdot b_j`, exact for the doubles given.
+
+    Parameters
+    ----------
+    A : array_like of shape (n, d)
+    B : array_like of shape (m, d)
+
+    Returns
+    -------
+    ndarray of int8, shape (n, m)
+        -1, 0 or +1. A zero is a true zero and not a small number.
+
+    Notes
+    -----
+    With :math:`u = 2^{-53}` any order of summation gives
+    :math:`|\mathrm{fl}(a \cdot b) - a \cdot b| \le d u/(1 - d u)\,|a|\,|b|`. Products above twice this bound have the
+    sign computed. For the others: if both rows are short integers times a power of two, the product was exact; else
+    the rounding errors of the d products are added to them without error.
+
+    Examples
+    --------
+    >>> exact_signs([[0.1, 0.1, -0.2], [0.1, 0.2, -0.3]], [[1.0, 1.0, 1.0]])   # as doubles 0.1 + 0.2 - 0.3 > 0
+    array([[0],
+           [1]], dtype=int8)
+    """
+    left, right = _as_rows(A, "A"), _as_rows(B, "B")
+    if left.shape[1] != right.shape[1]:
+        raise ProblemError(
+            f"the vectors have {left.shape[1]} and {right.shape[1]} entries; inner products need the same number."
+        )
+    p, q = _scaled(left), _scaled(right)
+    out = np.empty((len(left), len(right)), dtype=np.int8)
+    step = max(1, _BLOCK // max(1, len(right)))
+    for lo in range(0, len(left), step):
+        rows = slice(lo, lo + step)
+        out[rows] = _block_signs(p[rows], q, left[rows], right)
+    return out
+
+
+def sector(points: Dataset | npt.ArrayLike, w: npt.ArrayLike) -> Signs:
+    r"""Return the sector of w: the signs of :math:`w \cdot x_i`, with exact zeros (PL-D3).
+
+    Parameters
+    ----------
+    points : Dataset or array_like of shape (n, d)
+    w : array_like of shape (d,) or (m, d)
+        One vector, or one a row.
+
+    Returns
+    -------
+    ndarray of int8, shape (n,) or (m, n)
+
+    Examples
+    --------
+    >>> sector([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [2, -1])
+    array([ 1,  0, -1,  1], dtype=int8)
+    """
+    X = points.X if isinstance(points, Dataset) else points
+    vectors = np.asarray(w, dtype=np.float64)
+    if vectors.ndim == 1:
+        return np.asarray(exact_signs(vectors[None], X)[0])
+    return exact_signs(vectors, X)
+
+
+def gram_signs(
+    points: Dataset | npt.ArrayLike, block: int = 2048
+) -> Iterator[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Signs]]:
+    """Signs of all inner products of the points with each other, a block at a time.
+
+    Yields the row indices, the column indices and the int8 block of signs, for the blocks on and above the diagonal.
+    No n x n array is formed.
+
+    Examples
+    --------
+    >>> for rows, columns, signs in gram_signs([[1, 0], [0, 1], [-1, 2]], block=2):
+    ...     print(rows, columns, signs.tolist())
+    [0 1] [0 1] [[1, 0], [0, 1]]
+    [0 1] [2] [[-1], [1]]
+    [2] [2] [[1]]
+    """
+    X = points.X if isinstance(points, Dataset) else _as_rows(points, "points")
+    starts = range(0, len(X), block)
+    for lo in starts:
+        rows = np.arange(lo, min(lo + block, len(X)))
+        for at in starts[lo // block :]:
+            columns = np.arange(at, min(at + block, len(X)))
+            yield rows, columns, exact_signs(X[rows], X[columns])
+
+
+def separability_violations(data: Dataset, strict: bool = False) -> Iterator[tuple[int, int]]:
+    r"""Pairs of samples that contradict orthogonal separability (PL-D1), found block by block.
+
+    Wanted are :math:`x_i \cdot x_j > 0` for equal labels and :math:`x_i \cdot x_j \le 0` for different ones
+    (``strict``: < 0, which is :math:`\mu > 0`, ML-A1). Yields the pairs i < j where that fails; none means proved.
+
+    Examples
+    --------
+    >>> data = Dataset([[1, 0], [0, 1]], [1, -1])
+    >>> list(separability_violations(data)), list(separability_violations(data, strict=True))
+    ([], [(0, 1)])
+    """
+    for rows, columns, signs in gram_signs(data):
+        same = np.equal.outer(data.y[rows], data.y[columns])
+        agree = np.where(same, signs, -signs)
+        wrong = (agree < 0) | ((agree == 0) & (same | strict))
+        for r, c in np.argwhere(wrong):
+            if rows[r] < columns[c]:
+                yield int(rows[r]), int(columns[c])
+
+
+def is_orthogonally_separable(data: Dataset, strict: bool = False) -> bool:
+    """Whether the data are orthogonally separable, decided exactly (PL-D1; ``strict``: ML-A1).
+
+    >>> is_orthogonally_separable(Dataset([[2, 1], [1, 2], [-3, -1]], [1, 1, -1]))
+    True
+    """
+    return next(separability_violations(data, strict), None) is None
+
+
+def exact_dot(x: npt.ArrayLike, w: npt.ArrayLike) -> float:
+    """Inner product of two vectors of doubles, rounded once: error at most half a unit in the last place.
+
+    >>> exact_dot([1e16, 1.0, -1e16], [1.0, 1.0, 1.0])
+    1.0
+    """
+    return float(_rational_dot(_as_rows(np.atleast_2d(x), "x")[0], _as_rows(np.atleast_2d(w), "w")[0]))
+
+
+# -- how ----------------------------------------------------------------------------------------------
+
+
+def _as_rows(value: npt.ArrayLike, name: str) -> Array:
+    rows = np.asarray(value, dtype=np.float64)
+    if rows.ndim != 2:
+        raise DataError(f"{name} has shape {rows.shape}; a two-dimensional array, one vector a row, is needed.")
+    if not np.isfinite(rows).all():
+        raise DataError(f"{name} has entries that are not finite; the sign of their inner products is not defined.")
+    return rows
+
+
+def _scaled(rows: Array) -> Array:
+    """Rows times powers of two, largest entry in [1/2, 1): no product overflows, no sign changes."""
+    exponent = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    with np.errstate(under="ignore"):
+        # In two steps, because 2^-exponent itself may overflow; both are exact unless the result is subnormal.
+        half = exponent // 2
+        return np.asarray(np.ldexp(np.ldexp(rows, -half[:, None]), (half - exponent)[:, None]))
+
+
+def _block_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
+    d = p.shape[1]
+    product = p @ q.T
+    # Twice the bound of the notes, and far more than what entries that became subnormal can contribute.
+    bound = (d + 4) * _EPS * np.outer(np.linalg.norm(p, axis=1), np.linalg.norm(q, axis=1))
+    signs = np.sign(product).astype(np.int8)
+    i, j = np.nonzero((np.abs(product) <= bound) & (bound > 0))
+    if i.size == 0:
+        return signs
+    exact = _bits(left)[i] + _bits(right)[j] + math.ceil(math.log2(max(d, 2))) <= 53
+    i, j = i[~exact], j[~exact]
+    step = max(1, _PAIRS // d)
+    for lo in range(0, i.size, step):
+        a, b = i[lo : lo + step], j[lo : lo + step]
+        signs[a, b] = _pair_signs(p[a], q[b], left[a], right[b])
+    return signs
+
+
+def _bits(rows: Array) -> npt.NDArray[np.int64]:
+    """Length of the integers when each row is written as integers times one power of two."""
+    mantissa, exponent = np.frexp(rows)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 54 + exponent  # exponent of the last bit set
+    some = whole != 0
+    top = np.where(some, exponent, -5000).max(axis=1, initial=-5000)
+    bottom = np.where(some, lowest, 5000).min(axis=1, initial=5000)
+    return np.asarray(np.maximum(top - bottom, 0), dtype=np.int64)
+
+
+def _pair_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
+    """Sign of p_k . q_k, row by row: first with the sharper bound, then without any rounding."""
+    terms = p * q
+    size = np.abs(terms).sum(axis=1)
+    total = terms.sum(axis=1)
+    signs: Signs = np.sign(total).astype(np.int8)
+    # Above this size neither a product nor its rounding error underflows.
+    if min(_smallest(p), _smallest(q)) > 2.0**-450:
+        open_ = np.flatnonzero((np.abs(total) <= (p.shape[1] + 4) * _EPS * size) & (size > 0))
+        errors = _product_errors(p[open_], q[open_], terms[open_])
+        for k, both in zip(open_, np.hstack([terms[open_], errors]), strict=True):
+            signs[k] = np.sign(math.fsum(both.tolist()))
+    else:
+        for row, (x, w) in enumerate(zip(left, right, strict=True)):
+            exact = _rational_dot(x, w)
+            signs[row] = (exact > 0) - (exact < 0)
+    return signs
+
+
+def _smallest(rows: Array) -> float:
+    return float(np.abs(rows[rows != 0]).min(initial=1.0))
+
+
+def _rational_dot(x: Array, w: Array) -> Fraction:
+    terms = (Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), w.tolist(), strict=True))
+    return sum(terms, Fraction(0))
+
+
+def _product_errors(p: Array, q: Array, terms: Array) -> Array:
+    """``p * q - terms`` exactly (Dekker's product with Veltkamp's splitting)."""
+
+    def split(a: Array) -> tuple[Array, Array]:
+        c = 134217729.0 * a
+        high = c - (c - a)
+        return high, a - high
+
+    (ph, pl), (qh, ql) = split(p), split(q)
+    return np.asarray(((ph * qh - terms) + ph * ql + pl * qh) + pl * ql)
