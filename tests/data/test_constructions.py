@@ -197,17 +197,21 @@ def test_phuong_keeps_its_promises(n: int, d: int) -> None:
     data = rf.make("phuong", n=n, d=d)
     assert (data.signed > 0).all()
     assert (data.X @ np.resize([1.0, -1.0], d) >= 0).all()
-    assert (data.positives.size > 0) and (data.negatives.size > 0) == (d > 1)
+    assert data.positives.size > 0
+    assert (data.negatives.size > 0) == (d > 1)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_phuong_has_the_angles_that_were_measured(seed: int) -> None:
-    data = rf.make("phuong", seed=seed)
-    unit = data.signed / data.norms[:, None]
-    mu = (unit @ unit.T).min()
-    assert 0.2 < mu < 0.29  # 0.22 to 0.27 were seen in three draws
-    plus, minus = rf.class_margins(data)
-    assert -0.93 < plus.direction @ minus.direction < -0.83  # -0.91 to -0.85
+def test_phuong_has_the_angles_that_were_measured() -> None:
+    mu, between = [], []
+    for seed in range(9):
+        data = rf.make("phuong", seed=seed)
+        unit = data.signed / data.norms[:, None]
+        mu.append((unit @ unit.T).min())
+        plus, minus = rf.class_margins(data)
+        between.append(plus.direction @ minus.direction)
+    # The ranges are those of three other draws.
+    assert 0.22 <= np.median(mu) <= 0.27
+    assert -0.91 <= np.median(between) <= -0.85
 
 
 def test_orthsep() -> None:

@@ -177,6 +177,7 @@ def test_label_by_its_usual_name(tmp_path, name):
         (-4, "has no column at position -4"),
         (True, "a column name or a position, not True"),
         (1.0, r"a column name or a position, not 1\.0"),
+        ([1], r"a column name or a position, not \[1\]"),
     ],
 )
 def test_missing_label_column(tmp_path, label, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ def test_examples_are_immutable_and_named() -> None:
     with pytest.raises(TypeError):
         ex.answers["mu"] = 5  # type: ignore[index]
     assert rf.example("EX1") is ex
+    assert pickle.loads(pickle.dumps(ex)) is ex
 
 
 def test_agrees_looks_at_the_last_digit() -> None:

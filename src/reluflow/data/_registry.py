@@ -153,10 +153,10 @@ def make(name: str, **parameters: Any) -> Dataset:
     Traceback (most recent call last):
       ...
     reluflow.problem.errors.DataError: there is no construction 'phong'; did you mean 'phuong'? ...
-    >>> rf.make("phuong", sed=1)
+    >>> rf.make("phuong", seeds=1)
     Traceback (most recent call last):
       ...
-    reluflow.problem.errors.DataError: phuong has no parameter 'sed'; did you mean 'seed'? It takes n=500, ...
+    reluflow.problem.errors.DataError: phuong has no parameter 'seeds'; did you mean 'seed'? It takes n=500, ...
     """
     return find_construction(name)(**parameters)
 
@@ -193,9 +193,12 @@ def _integer(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    if not is_number(value) or not abs(value) <= _LARGEST:
+    if not is_number(value) or (isinstance(value, int) and abs(value) > _LARGEST):
         raise ValueError
-    return float(value)
+    number = float(value)
+    if not abs(number) <= _LARGEST:  # nor is NaN
+        raise ValueError
+    return number
 
 
 def _flag(value: Any) -> bool:

@@ -21,6 +21,7 @@ from ._labels import Labels, as_number, signs
 _DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma"}
 _LABEL_NAMES = ("y", "label", "labels", "target", "class")
 _LONGEST_LINE = 2**27  # characters; beyond this it is no table
+_ZEROS = ("0", "0.0", "-0.0", "-0")  # the usual ones, to be quick
 _SAMPLE = 20  # lines looked at to find the delimiter
 
 
@@ -30,7 +31,8 @@ class _Lines:
     def __init__(self, stream: TextIO, file: Path) -> None:
         self._stream, self._file = stream, file
         self.number = 0  # of the line last given out, from 1
-        self.doubtful = False  # whether it holds what float() would take and a data file cannot mean
+        self.odd = False  # whether lines since the last row hold what float() takes and no data file means
+        self.tiny = False  # whether they may hold numbers that underflow to zero
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -51,8 +53,8 @@ class _Lines:
                 raise DataError(f"{self._file}, line {self.number}: this is binary data or one endless line, no table.")
             text = line.strip()
             if text and not text.startswith("#"):
-                # Only such lines can hold 1_000, digits of other alphabets, or a number that underflows to zero.
-                self.doubtful = "_" in line or not line.isascii() or "e-" in line or "E-" in line or "0" * 300 in line
+                self.odd |= "_" in line or not line.isascii()  # 1_000, digits of other alphabets
+                self.tiny |= "e-" in line or "E-" in line or "0" * 300 in line
                 return line
 
 
@@ -89,6 +91,8 @@ def read_table(
         raise DataError(f"delimiter must be one character such as ',', not {delimiter!r}.")
     if header is not None and not isinstance(header, bool):
         raise DataError(f"header must be True, False or None (find out), not {header!r}.")
+    if isinstance(label, bool) or not (label is None or isinstance(label, (str, int, np.integer))):
+        raise DataError(f"label must be a column name or a position, not {label!r}.")
     with reading(file):
         delimiter = delimiter or _find_delimiter(file)
         with open_text(file) as stream:
@@ -156,8 +160,11 @@ def _add(table: _Table, row: list[str], lines: _Lines) -> None:
         numbers = list(map(float, row))
     except ValueError:
         numbers = []
-    if lines.doubtful or not numbers:
+    if lines.odd or not numbers:
         _check_numbers(table, row, line)
+    if lines.tiny and 0.0 in numbers:
+        _check_underflow(table, row, numbers, line)
+    lines.odd = lines.tiny = False
     table.values.fromlist(numbers)
     table.lines.append(line)
     table.texts.append(text)
@@ -170,17 +177,22 @@ def _add(table: _Table, row: list[str], lines: _Lines) -> None:
 def _check_numbers(table: _Table, row: list[str], line: int) -> None:
     """Raise the error that names the first field which is not a number, if there is one."""
     for k, text in enumerate(row):
+        if _is_numeric(text):
+            continue
         where = table.at(line, k + (k >= table.label))
-        number = as_number(text)
         if not text.strip():
             raise DataError(f"{where} is empty; every feature needs a number. Fill it in or remove the line.")
-        if not _is_numeric(text):
-            comma = as_number(text.replace(",", "."))
-            hint = " Write decimals with a point, not a comma." if comma is not None else ""
-            raise DataError(
-                f"{where}: {text.strip()[:40]!r} is not a number.{hint or ' Correct it or remove the line or column.'}"
-            )
-        if number == 0 and any(digit in "123456789" for digit in text.lower().partition("e")[0]):
+        comma = as_number(text.replace(",", ".")) is not None
+        remedy = "Write decimals with a point, not a comma." if comma else "Correct it or remove the line or column."
+        raise DataError(f"{where}: {text.strip()[:40]!r} is not a number. {remedy}")
+
+
+def _check_underflow(table: _Table, row: list[str], numbers: list[float], line: int) -> None:
+    """Raise the error that names the first field whose digits are not all zero but whose double is."""
+    for k in [k for k, number in enumerate(numbers) if number == 0 and row[k] not in _ZEROS]:
+        text = row[k]
+        if any(digit in "123456789" for digit in text.lower().partition("e")[0]):
+            where = table.at(line, k + (k >= table.label))
             raise DataError(f"{where}: {text.strip()[:40]!r} is too small for a double and would become 0; write 0.")
 
 
@@ -248,8 +260,6 @@ def _find_label(table: _Table, label: str | int | None) -> int:
         if position is None:
             raise DataError(f"{table.file} has no column {label!r}; {_columns(table)}")
         label = position
-    if isinstance(label, bool) or not isinstance(label, (int, np.integer)):
-        raise DataError(f"label must be a column name or a position, not {label!r}.")
     return _position(int(label), table)
 
 

@@ -143,6 +143,9 @@ class Example:
         known = ", ".join([*self.predicates, *self.answers])
         return f"Example {self.name!r}: {self.note}\n  {self.data!r}\n  known: {known}{slopes}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return example, (self.name,)
+
 
 def examples() -> dict[str, str]:
     """Names of the worked examples, each with one line about it.
