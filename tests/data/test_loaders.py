@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import struct
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -422,18 +423,22 @@ def test_summary_against_a_plain_loop(data):
     facts = summarize(data)
     unit = [z / np.abs(z).max() for z in data.signed]
     cosines = [[float(u @ v / np.sqrt(u @ u) / np.sqrt(v @ v)) for v in unit] for u in unit]
-    assert abs(facts.mu - np.min(cosines)) <= 2 * facts.mu_error
-    pairs = [cosines[i][j] for i in range(data.n) for j in range(i)]
-    if pairs and min(map(abs, pairs)) > facts.mu_error:
-        assert facts.acute == sum(c > 0 for c in pairs) / len(pairs)
+    assert abs(facts.mu - np.min(cosines)) <= 1e-14
+    exact = [[Fraction(v) for v in z.tolist()] for z in data.signed]
+    products = [sum(a * b for a, b in zip(exact[i], exact[j], strict=True)) for i in range(data.n) for j in range(i)]
+    assert facts.strictly_orthogonally_separable == all(product > 0 for product in products)
+    if products:
+        assert facts.acute == sum(product > 0 for product in products) / len(products)
     assert facts.duplicates == data.n - len({tuple(row) for row in data.X})
     assert (facts.norm_min, facts.norm_max) == (data.norms.min(), data.norms.max())
 
 
-def test_summary_of_orthogonal_points_says_nothing_about_the_sign():
+def test_summary_decides_ties():
     facts = summarize(Dataset([[1, 0], [0, 1]], [1, 1]))
-    assert facts.mu == 0
-    assert facts.strictly_orthogonally_separable is None
+    assert (facts.mu, facts.strictly_orthogonally_separable) == (0, False)
+    # 0.1 * 3 - 0.3 is 0 on paper and rounds to 0 here, but the doubles' own product is positive
+    facts = summarize(Dataset([[3.0, -1.0], [0.1, 0.3]], [1, 1]))
+    assert facts.strictly_orthogonally_separable is (3 * Fraction(0.1) - Fraction(0.3) > 0)
     assert summarize(Dataset([[1.0]], [1])).acute is None
 
 

@@ -2,27 +2,32 @@
 
 How to add a verb: one module ``cli/_NAME.py`` with one function::
 
-    def margin(data: Data, label: Label = None, negative: Negative = None, positive: Positive = None,
-               json: Json = False) -> None:
+    @fed_by(read_data)                                      # or read_problem
+    def margin(data: Dataset, json: Json = False) -> None:
         '''Show the largest margin.'''                      # becomes the help text
         from ..margins import max_margin                    # here, not above: --help must stay fast
 
-        solution = max_margin(read_data(data, label, negative, positive))
+        solution = max_margin(data)
         emit(json, {"margin": solution.margin}, lambda out: out.print(f"margin {solution.margin:.6g}"))
 
-and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `Command` turns every error of the
-reluflow family into a message on stderr and the exit code of the error, so a verb handles none itself.
-With ``--json`` the one document on stdout (or, for an error, on stderr) begins with ``"schema": 1``.
+and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `fed_by` gives the command the arguments of the
+reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words.
+`Command` turns every error of the reluflow family into a message on stderr and the exit code of the error, so a verb
+handles none itself. With ``--json`` the one document on stdout (or, for an error, on stderr) begins with
+``"schema": 1``.
 """
 
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -31,7 +36,7 @@ from typer.core import TyperCommand
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..problem import Dataset
+    from ..problem import Dataset, Problem
 
 SCHEMA = 1
 _JSON = "reluflow.json"
@@ -62,7 +67,7 @@ Negative = Annotated[str | None, typer.Option(help="The label that means -1 (wit
 Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
 
 
-def read_data(spec: str, label: str | None, negative: str | None, positive: str | None) -> Dataset:
+def read_data(data: Data, label: Label = None, negative: Negative = None, positive: Positive = None) -> Dataset:
     """Find the data a command was given."""
     from ..data import dataset, label_rule
 
@@ -71,7 +76,71 @@ def read_data(spec: str, label: str | None, negative: str | None, positive: str 
         options["label"] = label
     if negative is not None or positive is not None:
         options["labels"] = label_rule(negative, positive)
-    return dataset(spec, **options)
+    return dataset(data, **options)
+
+
+def read_problem(
+    data: Data,
+    label: Label = None,
+    negative: Negative = None,
+    positive: Positive = None,
+    network: Annotated[
+        Path | None, typer.Option(help="Start from this NPZ file (W, a, slope, log_scale) instead of a draw.")
+    ] = None,
+    width: Annotated[int, typer.Option(help="Number of neurons.")] = 100,
+    slope: Annotated[float, typer.Option(help="Slope of the activation for negative input; 0 is ReLU.")] = 0.0,
+    scheme: Annotated[
+        str, typer.Option(help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.")
+    ] = "balanced",
+    scale: Annotated[float | None, typer.Option(help="Scale of the initialisation [default: 1e-6].")] = None,
+    log_scale: Annotated[
+        float | None, typer.Option(help="Its logarithm instead, for scales no double can hold, e.g. -3000.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    loss: Annotated[str, typer.Option(help="logistic or exponential.")] = "logistic",
+    reduction: Annotated[str, typer.Option(help="mean or sum.")] = "mean",
+    train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
+) -> Problem:
+    """Find the data and draw the network a command was given."""
+    from ..problem import Network, Problem, initialize
+
+    points = read_data(data, label, negative, positive)
+    if network is not None:
+        net = Network.load(network)
+    else:
+        net = initialize(points.d, width, scheme, scale, seed, slope, log_scale=log_scale)  # type: ignore[arg-type]
+    return Problem(points, net, loss, reduction, train)  # type: ignore[arg-type]
+
+
+def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a verb take the arguments of ``read`` on the command line, and what it reads as its first parameter."""
+    inputs = _parameters(read)
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(verb)
+        def command(**arguments: Any) -> None:
+            source = {name: arguments.pop(name) for name in inputs}
+            verb(read(**source), **arguments)
+
+        shown = {**inputs, **dict(list(_parameters(verb).items())[1:])}
+        # Typer reads the signature for names and defaults, and the annotations for types.
+        command.__signature__ = inspect.Signature(list(shown.values()))  # type: ignore[attr-defined]
+        command.__annotations__ = {name: parameter.annotation for name, parameter in shown.items()}
+        return command
+
+    return decorate
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters with their annotations evaluated, except where those exist for the type checker only."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        annotation = parameter.annotation
+        if isinstance(annotation, str) and annotation not in ("Dataset", "Problem"):
+            annotation = eval(annotation, function.__globals__)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        found[name] = parameter.replace(annotation=annotation, kind=kind)
+    return found
 
 
 def emit(json: bool, document: Mapping[str, Any], text: Callable[[Console], None]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Command, Data, Json, Label, Negative, Positive, busy, emit, group, print_table, read_data
+from ._common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,26 +50,22 @@ def list_(json: Json = False) -> None:
 
 
 @app.command("show", cls=Command)
+@fed_by(read_data)
 def show(
-    data: Data,
-    label: Label = None,
-    negative: Negative = None,
-    positive: Positive = None,
+    data: Dataset,
     rows: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 5,
     json: Json = False,
 ) -> None:
     """Show what a dataset is: sizes, classes, norms, angles, the first samples."""
     from ..data import summarize
 
-    found = read_data(data, label, negative, positive)
-    facts = summarize(found)
+    facts = summarize(data)
     document = {
         "data": facts,
-        "strictly_orthogonally_separable": facts.strictly_orthogonally_separable,
-        "parameters": found.parameters,
-        "first": {"X": found.X[:rows], "y": found.y[:rows]},
+        "parameters": data.parameters,
+        "first": {"X": data.X[:rows], "y": data.y[:rows]},
     }
-    emit(json, document, lambda out: _print_facts(out, found, facts, rows))
+    emit(json, document, lambda out: _print_facts(out, data, facts, rows))
 
 
 @app.command("make", cls=Command)
@@ -89,7 +85,7 @@ def make(
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")
-    data = read_data(spec, None, None, None)
+    data = read_data(spec)
     file = save(data, out)
     document = {"file": file, "name": data.name, "n": data.n, "d": data.d, "fingerprint": data.fingerprint()}
     emit(json, document, lambda text: text.print(f"{data!r}\nwritten to {file}"))
@@ -124,7 +120,6 @@ def _first_line(function: Any) -> str:
 
 
 def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None:
-    separable = {True: "yes", False: "no", None: "not decided here"}[facts.strictly_orthogonally_separable]
     lines: list[tuple[str, object]] = [
         ("name", data.name or "-"),
         ("samples", f"{facts.n} ({facts.positives} positive, {facts.negatives} negative)"),
@@ -136,7 +131,7 @@ def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None
         lines.append(("angles", f"not computed: {facts.n} x {facts.n} pairs in dimension {facts.d} take a while"))
     else:
         lines.append(("smallest cosine", f"{facts.mu:.6g} between signed points y x"))
-        lines.append(("strictly orthogonally separable", separable))
+        lines.append(("strictly orthogonally separable", "yes" if facts.strictly_orthogonally_separable else "no"))
     if facts.acute is not None:
         lines.append(("acute pairs", f"{100 * facts.acute:.4g} % (same class < 90 degrees, across > 90)"))
     if data.parameters:

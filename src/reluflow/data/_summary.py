@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from ..problem import Dataset
+from ..sectors import gram_signs, smallest_cosine
 
 _CHEAP = 4e9  # multiplications; about a third of a second
-_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -28,8 +25,8 @@ class Summary:
     mu : float or None
         :math:`\min_{i,j} \cos(y_i x_i, y_j x_j)`: positive if and only if the data are strictly orthogonally
         separable (same class: acute angles; across: obtuse). None where comparing all pairs takes too long.
-    mu_error : float or None
-        Bound on the rounding error of ``mu``: nearer to zero than this, its sign is not known.
+    strictly_orthogonally_separable : bool or None
+        Whether ``mu`` is positive, decided exactly.
     acute : float or None
         Share of the pairs i < j with :math:`y_i y_j\, x_i \cdot x_j > 0`; None as above or if there is no pair.
     """
@@ -44,15 +41,8 @@ class Summary:
     norm_max: float
     duplicates: int
     mu: float | None
-    mu_error: float | None
+    strictly_orthogonally_separable: bool | None
     acute: float | None
-
-    @property
-    def strictly_orthogonally_separable(self) -> bool | None:
-        """Whether ``mu`` is positive; None if that is not known."""
-        if self.mu is None or self.mu_error is None or abs(self.mu) <= self.mu_error:
-            return None
-        return self.mu > 0
 
 
 def summarize(data: Dataset) -> Summary:
@@ -65,7 +55,7 @@ def summarize(data: Dataset) -> Summary:
     (0.894427191, True)
     """
     cheap = float(data.n) ** 2 * data.d <= _CHEAP
-    mu, acute = _pairs(data) if cheap else (None, None)
+    mu = smallest_cosine(data)[0] if cheap else None  # its sign is exact
     return Summary(
         data.name,
         data.fingerprint(),
@@ -77,21 +67,15 @@ def summarize(data: Dataset) -> Summary:
         float(data.norms.max()),
         data.n - len({row.tobytes() for row in data.X + 0.0}),
         mu,
-        (data.d + 8) * 2.0**-52 if cheap else None,
-        acute,
+        mu > 0 if mu is not None else None,
+        _acute(data) if cheap else None,
     )
 
 
-def _pairs(data: Dataset) -> tuple[float, float | None]:
-    """Find the smallest cosine between signed points, and the share of pairs whose cosine is positive."""
-    scale = np.abs(data.signed).max(axis=1, keepdims=True)  # first, so that no square underflows
-    unit = data.signed / scale
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    smallest, positive = np.inf, 0
-    for start in range(0, data.n, _BLOCK):
-        stop = min(start + _BLOCK, data.n)
-        cosines: Any = unit[start:stop] @ unit[start:].T
-        smallest = min(smallest, float(cosines.min()))
-        positive += int((np.triu(cosines > 0, k=1)).sum())  # columns start at the block, so this is i < j
-    count = data.n * (data.n - 1) // 2
-    return smallest, positive / count if count else None
+def _acute(data: Dataset) -> float | None:
+    """Share of the pairs of signed points with a positive inner product."""
+    pairs = data.n * (data.n - 1) // 2
+    positive = sum(
+        int(((signs > 0) & (rows[:, None] < columns)).sum()) for rows, columns, signs in gram_signs(data.signed)
+    )
+    return positive / pairs if pairs else None

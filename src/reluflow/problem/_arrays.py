@@ -39,8 +39,9 @@ def check_size(what: str, *shape: int, error: type[ReluflowError] = DataError) -
     size = 8 * math.prod(shape)
     if size > MAX_BYTES:
         sides = " x ".join(str(s) for s in shape)
+        amount = f"{size / 2**30:.1f}" if size < 2**60 else "more than a billion"
         raise error(
-            f"{what} of shape {sides} would take {size / 2**30:.1f} GiB; at most "
+            f"{what} of shape {sides} would take {amount} GiB; at most "
             f"{MAX_BYTES / 2**30:.0f} GiB are allowed. Use fewer samples, dimensions or neurons."
         )
 
