@@ -10,7 +10,8 @@ import typer
 
 from .. import __version__
 from . import _data
-from ._common import Json, emit
+from ._align import align
+from ._common import Command, Json, emit
 
 app = typer.Typer(
     name="reluflow",
@@ -19,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # a traceback is for bugs, and then it is the plain one
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(cls=Command)(align)
 app.add_typer(_data.app, name="data")
 
 

@@ -92,7 +92,7 @@ def read_problem(
     scheme: Annotated[
         str, typer.Option(help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.")
     ] = "balanced",
-    scale: Annotated[float | None, typer.Option(help="Scale of the initialisation [default: 1e-6].")] = None,
+    scale: Annotated[float | None, typer.Option(help="Scale of the initialisation (default 1e-6).")] = None,
     log_scale: Annotated[
         float | None, typer.Option(help="Its logarithm instead, for scales no double can hold, e.g. -3000.")
     ] = None,

@@ -71,7 +71,7 @@ def _set(world: World, me: Neuron, k: int, active: bool) -> None:
 @jit
 def _hold(world: World, me: Neuron, k: int) -> bool:
     """Append k to the held hyperplanes; not if its normal depends on those held."""
-    n = me.count[N_HELD]
+    n = me.tally[N_HELD]
     if n >= me.Q.shape[0]:
         return False
     q = me.Q[n]
@@ -88,21 +88,21 @@ def _hold(world: World, me: Neuron, k: int) -> bool:
         return False
     put(1.0 / size, q, q)
     me.R[n, n] = size
-    me.index[HELD, n] = k
-    me.index[PLACE, k] = n
-    me.count[N_HELD] = n + 1
+    me.lists[HELD, n] = k
+    me.lists[PLACE, k] = n
+    me.tally[N_HELD] = n + 1
     return True
 
 
 @jit
 def _release(me: Neuron, j: int) -> None:
     """Take the j-th held hyperplane out; Givens rotations make R triangular again."""
-    n = me.count[N_HELD]
-    held = me.index[HELD]
-    me.index[PLACE, held[j]] = -1
+    n = me.tally[N_HELD]
+    held = me.lists[HELD]
+    me.lists[PLACE, held[j]] = -1
     for col in range(j, n - 1):
         held[col] = held[col + 1]
-        me.index[PLACE, held[col]] = col
+        me.lists[PLACE, held[col]] = col
         for a in range(col + 2):
             me.R[a, col] = me.R[a, col + 1]
     for i in range(j, n - 1):
@@ -116,23 +116,23 @@ def _release(me: Neuron, j: int) -> None:
             up, low = me.Q[i, x], me.Q[i + 1, x]
             me.Q[i, x] = cos * up + sin * low
             me.Q[i + 1, x] = cos * low - sin * up
-    me.count[N_HELD] = n - 1
+    me.tally[N_HELD] = n - 1
 
 
 @jit
 def drop_all(me: Neuron) -> None:
     """Hold nothing."""
-    for j in range(me.count[N_HELD]):
-        me.index[PLACE, me.index[HELD, j]] = -1
-    me.count[N_HELD] = 0
+    for j in range(me.tally[N_HELD]):
+        me.lists[PLACE, me.lists[HELD, j]] = -1
+    me.tally[N_HELD] = 0
 
 
 @jit
 def _towards_tangent(world: World, me: Neuron) -> bool:
     """Move the g of the held hyperplanes towards a force tangent to all of them; False if a bound stopped one."""
-    n = me.count[N_HELD]
+    n = me.tally[N_HELD]
     s = me.now[SIGN]
-    g, y, held = me.per[G], me.per[STEP], me.index[HELD]
+    g, y, held = me.per[G], me.per[STEP], me.lists[HELD]
     for a in range(n - 1, -1, -1):
         t = -dot(me.Q[a], me.c)
         for b in range(a + 1, n):
@@ -152,7 +152,14 @@ def _towards_tangent(world: World, me: Neuron) -> bool:
         _set(world, me, held[stop], up)
         _release(me, stop)
         return False
-    for a in range(n):  # what rounding left over
+    for a in range(n - 1, -1, -1):  # one that comes to lie at a bound is not held: the neuron only touches
+        k = held[a]
+        near = TOL * abs(world.weights[k])
+        on, off = abs(g[k] - world.weights[k]) <= near, abs(g[k] - world.slope * world.weights[k]) <= near
+        if on or off:
+            _set(world, me, k, on)
+            _release(me, a)
+    for a in range(me.tally[N_HELD]):  # what rounding left over
         add(-dot(me.Q[a], me.c), me.Q[a], me.c)
     return True
 
@@ -164,13 +171,13 @@ def _relax(world: World, me: Neuron) -> None:
     At the minimum c.n_k = 0 where g is strictly inside, c.n_k >= 0 on the active and <= 0 on the inactive bound: the
     velocity that the inclusion allows, and the only one (PL-LA3, ALG-EARLY).
     """
-    for _ in range(100 + 20 * me.count[N_ON]):
-        if me.count[N_HELD] > 0 and not _towards_tangent(world, me):
+    for _ in range(100 + 20 * me.tally[N_ON]):
+        if me.tally[N_HELD] > 0 and not _towards_tangent(world, me):
             continue
         worst, who = tolerance(me), -1
-        for j in range(me.count[N_ON]):
-            k = me.index[ON, j]
-            if me.index[PLACE, k] >= 0 or kind(world, me, k) >= 0:
+        for j in range(me.tally[N_ON]):
+            k = me.lists[ON, j]
+            if me.lists[PLACE, k] >= 0 or kind(world, me, k) >= 0:
                 continue
             push = dot(world.normals[k], me.c)
             if me.per[G, k] == world.weights[k]:
@@ -186,8 +193,8 @@ def _fits(world: World, me: Neuron, correct: bool) -> bool:
     """Whether every ridge met is on the side the force points to; put it there if asked."""
     tol = tolerance(me)
     fits = True
-    for j in range(me.count[N_ON]):
-        k = me.index[ON, j]
+    for j in range(me.tally[N_ON]):
+        k = me.lists[ON, j]
         if kind(world, me, k) > 0:
             push = dot(world.normals[k], me.c)
             active = me.per[G, k] == world.weights[k]
@@ -203,13 +210,13 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
     """Whether another choice of sides at the ridges met is a solution too, or there are too many to be sure."""
     if ridges > _ENUMERATE:
         return True
-    g, c, held = me.per[G].copy(), me.c.copy(), me.index[HELD].copy()
-    n, found = me.count[N_HELD], False
+    g, c, held = me.per[G].copy(), me.c.copy(), me.lists[HELD].copy()
+    n, found = me.tally[N_HELD], False
     for choice in range(1 << ridges):
         drop_all(me)
         bit = 0
-        for j in range(me.count[N_ON]):
-            k = me.index[ON, j]
+        for j in range(me.tally[N_ON]):
+            k = me.lists[ON, j]
             up = False
             if kind(world, me, k) > 0:
                 up = (choice >> bit) & 1 == 1
@@ -236,18 +243,18 @@ def settle(world: World, me: Neuron, arriving: bool) -> None:
     ridges to the side the force points to raises |c|, so that it ends.
     """
     ridges = 0
-    for j in range(me.count[N_ON]):
-        if kind(world, me, me.index[ON, j]) > 0:
+    for j in range(me.tally[N_ON]):
+        if kind(world, me, me.lists[ON, j]) > 0:
             ridges += 1
     doubtful = ridges > 1 or (ridges == 1 and not arriving)
     if ridges > 0:
-        for j in range(me.count[N_ON]):
-            k = me.index[ON, j]
+        for j in range(me.tally[N_ON]):
+            k = me.lists[ON, j]
             if kind(world, me, k) > 0:
                 _set(world, me, k, world.leave if doubtful else me.side[k] < 0)
-    for _ in range(10 + 4 * me.count[N_ON]):
+    for _ in range(10 + 4 * me.tally[N_ON]):
         _relax(world, me)
         if ridges == 0 or _fits(world, me, True):
             break
-    if doubtful and me.count[MANY] == 0 and _several(world, me, ridges):
-        me.count[MANY] = 1
+    if doubtful and me.tally[MANY] == 0 and _several(world, me, ridges):
+        me.tally[MANY] = 1

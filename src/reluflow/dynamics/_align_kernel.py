@@ -41,6 +41,8 @@ from ._align_types import (
     N_STALL,
     NEXT,
     ON,
+    ON_ACTIVE,
+    ON_INACTIVE,
     OPENED,
     OUT,
     PATH,
@@ -127,7 +129,7 @@ def _measure(world: World, me: Neuron, inv: float) -> None:
     now[PEAK] = max(now[PEAK], now[SIZE])
     if force > 0.0:
         blur = 2.0**-46 * (1.0 + now[MASS] / force)
-        if now[PERP] <= blur * now[SIZE] or me.count[N_HELD] >= me.w.size - 1:
+        if now[PERP] <= blur * now[SIZE] or me.tally[N_HELD] >= me.w.size - 1:
             now[PERP] = 0.0  # on the ray of c, up to rounding or because nothing else is left
             now[ALONG] = math.copysign(now[SIZE], now[ALONG])
     if inv == 0.0 and not world.first:
@@ -174,13 +176,13 @@ def _advance(world: World, me: Neuron, inv: float, step: float, what: int) -> No
     add(step, me.c, me.w)
     if what == _ORIGIN:
         put(0.0, me.w, me.w)
-    me.count[N_STALL] = me.count[N_STALL] + 1 if step * force <= TOL * now[SIZE] else 0
+    me.tally[N_STALL] = me.tally[N_STALL] + 1 if step * force <= TOL * now[SIZE] else 0
 
 
 @jit
 def _meet(me: Neuron, k: int) -> None:
-    me.index[ON, me.count[N_ON]] = k
-    me.count[N_ON] += 1
+    me.lists[ON, me.tally[N_ON]] = k
+    me.tally[N_ON] += 1
     me.per[Z, k] = 0.0
 
 
@@ -188,15 +190,15 @@ def _meet(me: Neuron, k: int) -> None:
 def _arrive(me: Neuron, dense: bool, step: float) -> None:
     """Put the neuron on the hyperplanes that it reaches, all of them at once."""
     near = TOL * (me.now[SIZE] + me.now[PEAK] / 16)
-    z, r, next_one = me.per[Z], me.per[RATE], me.count[NEXT]
+    z, r, next_one = me.per[Z], me.per[RATE], me.tally[NEXT]
     if dense:
         for k in range(me.side.size):
             z[k] += step * r[k]
             if abs(z[k]) <= near and me.side[k] * r[k] < 0.0 and k != next_one:
                 _meet(me, k)
     else:
-        for j in range(me.count[N_SEEN]):
-            k = me.index[SEEN, j]
+        for j in range(me.tally[N_SEEN]):
+            k = me.lists[SEEN, j]
             far = abs(z[k] + r[k] * (me.now[SIGMA] - me.per[AT, k]))
             if far <= near and me.side[k] * r[k] < 0.0 and k != next_one:
                 _meet(me, k)
@@ -207,19 +209,19 @@ def _arrive(me: Neuron, dense: bool, step: float) -> None:
 def _crowd(world: World, me: Neuron) -> None:
     """After many events in one place: take all hyperplanes through it together."""
     refresh(world, me)
-    for j in range(me.count[N_ON]):
-        me.per[Z, me.index[ON, j]] = np.inf
+    for j in range(me.tally[N_ON]):
+        me.per[Z, me.lists[ON, j]] = np.inf
     for k in range(me.side.size):
         if me.side[k] != 0 and abs(me.per[Z, k]) <= 32 * TOL * me.now[PEAK]:
             _meet(me, k)
-    for j in range(me.count[N_ON]):
-        me.per[Z, me.index[ON, j]] = 0.0
+    for j in range(me.tally[N_ON]):
+        me.per[Z, me.lists[ON, j]] = 0.0
 
 
 @jit
 def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
     """Do what the end of the line asks for, short of the new velocity; whether hyperplanes are arrived at."""
-    crowded = me.count[N_STALL] >= _CROWD
+    crowded = me.tally[N_STALL] >= _CROWD
     if what == _SURFACE:
         _arrive(me, world.gram.size > 0, step)
         if crowded:
@@ -232,8 +234,8 @@ def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
         me.now[SIGN] = -me.now[SIGN]
         put(-1.0, me.c, me.c)
         drop_all(me)
-    for j in range(me.count[N_ON]):
-        k = me.index[ON, j]
+    for j in range(me.tally[N_ON]):
+        k = me.lists[ON, j]
         me.per[WAS, k] = me.per[G, k]
     put(1.0, me.c, me.old)
     return what == _SURFACE and not crowded
@@ -243,7 +245,7 @@ def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
 def _new_side(world: World, me: Neuron, k: int, push: float) -> int:
     tol = tolerance(me)
     side = 1 if push > tol else (-1 if push < -tol else 0)
-    if kind(world, me, k) < 0 and (me.index[PLACE, k] >= 0 or (side > 0) != (me.per[G, k] == world.weights[k])):
+    if kind(world, me, k) < 0 and (me.lists[PLACE, k] >= 0 or (side > 0) != (me.per[G, k] == world.weights[k])):
         return 0
     return side
 
@@ -253,16 +255,19 @@ def _leave(world: World, me: Neuron, log: Log) -> None:
     """Write down what the event changed, and take up the hyperplanes that are left behind."""
     dense = world.gram.size > 0
     turned = 0.0 if dense else distance(me.old, me.c)
-    first = entries = me.count[N_ENTRIES]
+    first = entries = me.tally[N_ENTRIES]
     stay = 0
     me.now[TURN] += turned
-    me.count[N_EVENTS] += 1
-    for j in range(me.count[N_ON]):
-        k = me.index[ON, j]
+    me.tally[N_EVENTS] += 1
+    for j in range(me.tally[N_ON]):
+        k = me.lists[ON, j]
         push = dot(world.normals[k], me.c)
         side, change = _new_side(world, me, k, push), me.per[G, k] - me.per[WAS, k]
         if side != me.side[k] or change != 0.0:
-            log.surface[entries, 0], log.surface[entries, 1], log.surface[entries, 2] = k, me.side[k], side
+            log.surface[entries, 0], log.surface[entries, 1] = k, me.side[k]
+            log.surface[entries, 2] = side
+            if side == 0 and me.lists[PLACE, k] < 0:
+                log.surface[entries, 2] = ON_ACTIVE if me.per[G, k] == world.weights[k] else ON_INACTIVE
             log.change[entries] = change
             entries += 1
         if side != 0 and me.side[k] == 0:
@@ -271,13 +276,13 @@ def _leave(world: World, me: Neuron, log: Log) -> None:
         me.now[MASS] += abs(me.per[G, k]) - abs(me.per[WAS, k])
         if not dense:
             me.per[AT, k], me.per[RATE, k], me.per[AGE, k] = me.now[SIGMA], push, me.now[TURN]
-            me.index[SEEN_AT, k] = me.count[N_EVENTS]
+            me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
         if side == 0:
-            me.index[ON, stay] = k
+            me.lists[ON, stay] = k
             stay += 1
     me.now[HEAVY] = max(me.now[HEAVY], me.now[MASS])
-    me.count[N_ON] = stay
-    me.count[N_ENTRIES] = entries
+    me.tally[N_ON] = stay
+    me.tally[N_ENTRIES] = entries
     if dense and entries - first > me.w.size:
         for k in range(me.side.size):
             me.per[RATE, k] = dot(world.normals[k], me.c)
@@ -296,30 +301,30 @@ def _write(me: Neuron, log: Log, row: int) -> None:
     log.segment[row, 4] = me.now[ALONG]
     log.segment[row, 5] = me.now[PERP]
     log.segment[row, 6] = me.now[SIGN]
-    log.end[row] = me.count[N_ENTRIES]
+    log.end[row] = me.tally[N_ENTRIES]
 
 
 @jit
 def _begin(world: World, me: Neuron, log: Log, inv: float, rest: bool) -> None:
     """Put the neuron at its start (w, OUT, SIGN and the sides are given) and find its first velocity."""
-    for i in range(me.count.size):
-        me.count[i] = 0
+    for i in range(me.tally.size):
+        me.tally[i] = 0
     me.now[SIGMA] = me.now[PATH] = me.now[TAU] = me.now[TURN] = me.now[OPENED] = 0.0
     me.now[PEAK] = math.sqrt(dot(me.w, me.w))
     for k in range(me.side.size):
         me.per[G, k] = (1.0 if me.side[k] > 0 else world.slope) * world.weights[k]
         me.per[WAS, k] = me.per[G, k]
-        me.index[PLACE, k] = -1
+        me.lists[PLACE, k] = -1
         if me.side[k] == 0:
             _meet(me, k)
     sum_force(world, me)
     put(1.0, me.c, me.old)
-    if me.count[N_ON] > 0:
+    if me.tally[N_ON] > 0:
         settle(world, me, False)
     if rest and not world.leave:
         # The regular solution: no active sample, no motion (ML-D2). Unique unless there is a way out.
         if math.sqrt(dot(me.c, me.c)) > tolerance(me):
-            me.count[MANY] = 1
+            me.tally[MANY] = 1
         drop_all(me)
         put(1.0, me.per[WAS], me.per[G])
         put(0.0, me.c, me.c)
@@ -343,7 +348,7 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
         if rest and not world.leave:
             return row, STUCK
     while True:
-        if row >= log.end.size or me.count[N_ENTRIES] + me.side.size > log.change.size:
+        if row >= log.end.size or me.tally[N_ENTRIES] + me.side.size > log.change.size:
             return row, FULL
         step, what = _ahead(world, me, inv)
         if what in (_NOTHING, _REST):
@@ -352,18 +357,18 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
             return row, UNFINISHED
         _advance(world, me, inv, step, what)
         arriving = _turn(world, me, what, step)
-        if me.count[N_ON] > 0:
+        if me.tally[N_ON] > 0:
             settle(world, me, arriving)
             _leave(world, me, log)
-        if row % _REFRESH[0 if dense else 1] == 0 or what != _SURFACE or me.count[N_STALL] >= _CROWD:
+        if row % _REFRESH[0 if dense else 1] == 0 or what != _SURFACE or me.tally[N_STALL] >= _CROWD:
             sum_force(world, me)
             refresh(world, me)
         _measure(world, me, inv)
         _write(me, log, row)
         row += 1
     if what == _NOTHING:
-        return row, SLIDING if me.count[N_HELD] > 0 else ALIGNED
-    caught = me.now[FORCE] > 0 and me.count[N_HELD] >= me.w.size - 1
+        return row, SLIDING if me.tally[N_HELD] > 0 else ALIGNED
+    caught = me.now[FORCE] > 0 and me.tally[N_HELD] >= me.w.size - 1
     return row, SHRINKING if caught else STUCK
 
 

@@ -49,9 +49,9 @@ def refresh(world: World, me: Neuron) -> None:
         me.per[RATE, k] = dot(world.normals[k], me.c)
         me.per[AT, k] = me.now[SIGMA]
         me.per[AGE, k] = me.now[TURN]
-        me.index[SEEN_AT, k] = me.count[N_EVENTS]
+        me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
     me.now[CAP] = -1.0  # and look at all candidates again
-    me.count[N_SEEN] = 0
+    me.tally[N_SEEN] = 0
 
 
 @jit
@@ -63,14 +63,14 @@ def ahead_dense(me: Neuron) -> float:
         closing = -me.side[k] * r[k]
         if closing > 0.0 and me.side[k] * z[k] < best * closing:
             best = max(0.0, me.side[k] * z[k] / closing)
-            me.count[NEXT] = k
+            me.tally[NEXT] = k
     return best
 
 
 @jit
 def _sift_down(me: Neuron, i: int) -> None:
-    n = me.count[N_HEAP]
-    heap, keys = me.index[HEAP], me.per[KEY]
+    n = me.tally[N_HEAP]
+    heap, keys = me.lists[HEAP], me.per[KEY]
     key, k = keys[i], heap[i]
     while 2 * i + 1 < n:
         child = 2 * i + 1
@@ -85,9 +85,9 @@ def _sift_down(me: Neuron, i: int) -> None:
 
 @jit
 def _push(me: Neuron, key: float, k: int) -> None:
-    heap, keys = me.index[HEAP], me.per[KEY]
-    i = me.count[N_HEAP]
-    me.count[N_HEAP] = i + 1
+    heap, keys = me.lists[HEAP], me.per[KEY]
+    i = me.tally[N_HEAP]
+    me.tally[N_HEAP] = i + 1
     while i > 0 and keys[(i - 1) // 2] > key:
         keys[i], heap[i] = keys[(i - 1) // 2], heap[(i - 1) // 2]
         i = (i - 1) // 2
@@ -111,7 +111,7 @@ def _earliest(me: Neuron, k: int) -> float:
 @jit
 def _open_window(me: Neuron, stride: float) -> None:
     """Collect the hyperplanes that may come within the next ``stride``, as long as c stays within the cap."""
-    me.count[N_HEAP] = 0
+    me.tally[N_HEAP] = 0
     me.now[CAP] = me.now[TURN] + WINDOW * me.now[FORCE]
     me.now[OPENED] = me.now[SIGMA]
     me.now[HORIZON] = me.now[SIGMA] + stride
@@ -119,34 +119,34 @@ def _open_window(me: Neuron, stride: float) -> None:
     for k in range(me.side.size):
         key = _earliest(me, k)
         if key <= me.now[HORIZON]:
-            me.per[KEY, me.count[N_HEAP]], me.index[HEAP, me.count[N_HEAP]] = key, k
-            me.count[N_HEAP] += 1
+            me.per[KEY, me.tally[N_HEAP]], me.lists[HEAP, me.tally[N_HEAP]] = key, k
+            me.tally[N_HEAP] += 1
         elif key < me.now[BEYOND]:
             me.now[BEYOND] = key
-    for i in range(me.count[N_HEAP] // 2 - 1, -1, -1):
+    for i in range(me.tally[N_HEAP] // 2 - 1, -1, -1):
         _sift_down(me, i)
 
 
 @jit
 def _put_back(me: Neuron) -> None:
-    for j in range(me.count[N_SEEN]):
-        k = me.index[SEEN, j]
+    for j in range(me.tally[N_SEEN]):
+        k = me.lists[SEEN, j]
         key = _earliest(me, k)
         if key <= me.now[HORIZON]:
             _push(me, key, k)
         elif key < me.now[BEYOND]:
             me.now[BEYOND] = key
-    me.count[N_SEEN] = 0
+    me.tally[N_SEEN] = 0
 
 
 @jit
 def _look(world: World, me: Neuron, k: int) -> float:
     """Bring hyperplane k up to date; the path length at which it is reached if nothing else comes first."""
-    if me.index[SEEN_AT, k] != me.count[N_EVENTS]:
+    if me.lists[SEEN_AT, k] != me.tally[N_EVENTS]:
         me.per[Z, k] = dot(world.normals[k], me.w)
         me.per[RATE, k] = dot(world.normals[k], me.c)
         me.per[AT, k], me.per[AGE, k] = me.now[SIGMA], me.now[TURN]
-        me.index[SEEN_AT, k] = me.count[N_EVENTS]
+        me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
     closing = -me.side[k] * me.per[RATE, k]
     return me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing if closing > 0.0 else np.inf
 
@@ -157,25 +157,25 @@ def ahead_lazy(world: World, me: Neuron) -> float:
     here = me.now[SIGMA]
     together = 4 * TOL * me.now[SIZE] / me.now[FORCE]
     if me.now[TURN] >= me.now[CAP]:
-        me.count[N_SEEN] = 0
+        me.tally[N_SEEN] = 0
         _open_window(me, 2 * (here - me.now[OPENED]))
     else:
         _put_back(me)
     best = np.inf
     while True:
-        while me.count[N_HEAP] > 0 and me.per[KEY, 0] <= best + together:
-            k = me.index[HEAP, 0]
-            me.count[N_HEAP] -= 1
-            last = me.count[N_HEAP]
-            me.per[KEY, 0], me.index[HEAP, 0] = me.per[KEY, last], me.index[HEAP, last]
+        while me.tally[N_HEAP] > 0 and me.per[KEY, 0] <= best + together:
+            k = me.lists[HEAP, 0]
+            me.tally[N_HEAP] -= 1
+            last = me.tally[N_HEAP]
+            me.per[KEY, 0], me.lists[HEAP, 0] = me.per[KEY, last], me.lists[HEAP, last]
             _sift_down(me, 0)
-            me.index[SEEN, me.count[N_SEEN]] = k
-            me.count[N_SEEN] += 1
+            me.lists[SEEN, me.tally[N_SEEN]] = k
+            me.tally[N_SEEN] += 1
             reach = _look(world, me, k)
             if reach < best:
                 best = reach
-                me.count[NEXT] = k
+                me.tally[NEXT] = k
         if best < me.now[BEYOND] or me.now[BEYOND] == np.inf:
             return max(0.0, best - here)
-        me.count[N_SEEN] = 0
+        me.tally[N_SEEN] = 0
         _open_window(me, 4 * (max(me.now[BEYOND], me.now[HORIZON]) - here))

@@ -20,15 +20,18 @@ TOL = 2.0**-43
 #: What becomes of a neuron; FULL asks for a longer log.
 ALIGNED, SLIDING, SHRINKING, DEAD, STUCK, UNFINISHED, FULL = range(7)
 
+#: Sides in the log: +1, -1, 0 for a neuron held on the hyperplane, and these for one that only lies on it.
+ON_INACTIVE, ON_ACTIVE = 2, 3
+
 # Rows of Neuron.per: numbers a hyperplane. With a Gram matrix Z = n.w and RATE = n.c are current; without one they
 # are as of path length AT and total turn AGE of c.
 G, WAS, Z, RATE, AT, AGE, KEY, STEP = range(8)
-# Rows of Neuron.index: event number of Z, the hyperplanes the neuron lies on, those of them that carry the sliding,
+# Rows of Neuron.lists: event number of Z, the hyperplanes the neuron lies on, those of them that carry the sliding,
 # the place of each among the latter (or -1), candidates ordered as a heap, candidates looked at.
 SEEN_AT, ON, HELD, PLACE, HEAP, SEEN = range(6)
 # Places in Neuron.now.
 SIGN, OUT, SIZE, PEAK, SIGMA, PATH, TAU, FORCE, ALONG, PERP, MASS, HEAVY, TURN, CAP, HORIZON, BEYOND, OPENED = range(17)
-# Places in Neuron.count.
+# Places in Neuron.tally.
 N_ON, N_HELD, N_EVENTS, N_HEAP, N_SEEN, N_STALL, N_ENTRIES, NEXT, MANY = range(9)
 
 
@@ -52,11 +55,11 @@ class Neuron(NamedTuple):
     old: Floats  # force before the event
     side: Bytes  # +1, -1, 0 on the hyperplane
     per: Floats  # (8, m)
-    index: Ints  # (6, m)
+    lists: Ints  # (6, m)
     Q: Floats  # orthonormal rows spanning the held normals
     R: Floats  # normals[held].T = Q.T R
     now: Floats
-    count: Ints
+    tally: Ints
 
 
 class Log(NamedTuple):

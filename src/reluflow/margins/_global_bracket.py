@@ -1,232 +1,323 @@
-"""Bracketing the best margin of any network: few samples, few patterns, both growing until the bounds meet."""
+"""Bracketing the best margin of any network: few samples, few patterns, both growing until the bounds meet.
+
+Two duals of each other are kept at all times. A network gives a lower bound, whatever samples and patterns were
+looked at: its margin is taken over all samples. Weights of the samples give an upper bound, provided that the best
+single neuron against them is known or bounded (`exact_gain`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ._global_inner import Gain, exact_gain, gains, search_gain
-from ._global_master import Columns, Point, Rows, merge, polish, solve
+from ._global_inner import Gain, exact_gain, search_gain
+from ._global_master import Columns, Point, Rows, fixed_directions, join, polish, solve
+from ._global_plane import lay_out, solve_plane
 
 Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
+_EPS = 2.0**-52
+_GOAL = 1e-12
 _CUTS = (1e-5, 1e-4, 1e-6, 1e-7, 1e-3, 1e-8)
+#: Entries of the dense part of the cone program beyond which only linear programs are solved.
+_LARGEST = 4_000_000
+#: Neurons in the plane beyond which all cells are put into one sparse program.
+_CROWD = 60
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """Bounds in the units of the data, a primal point in input space that attains ``lower``, weights of the samples."""
+    """Bounds in the units of the data, a primal point that attains ``lower``, and the weights behind ``upper``."""
 
     lower: float
     upper: float
     V: Array
     s: Array
     weights: Array
-    proved: bool
+    closed: bool
+    method: str
     cells: int
-    iterations: int
+    rounds: int
 
 
 class Search:
-    """State of the search: the working samples and neurons, the best bounds so far."""
+    """The working samples and neurons, and the best bounds so far, in units of the smallest norm."""
 
     def __init__(self, X: Array, y: Array, slope: float, signs: tuple[float, ...], E: Array, budget: int) -> None:
         norms = np.linalg.norm(X, axis=1)
         self.reference = float(norms.min())
         self.unit, self.rho = X / norms[:, None], norms / self.reference
-        self.y, self.slope, self.signs, self.budget = y, slope, signs, budget
         self.E = E / norms[:, None]
+        self.y, self.slope, self.signs, self.budget = y, slope, signs, budget
         n, d = X.shape
-        self.lower, self.V, self.s = 0.0, np.zeros((0, d)), np.zeros(0)
-        self.e = np.zeros(E.shape[1])
-        # The shortest point alone bounds the margin by half its norm.
-        self.weights = np.zeros(n)
-        self.upper, self.cells, self.proved = np.inf, 0, False
-        if not E.size:
-            self.upper, self.weights[int(np.argmin(norms))] = 0.5, 1.0
-        self.U, self.us = np.zeros((0, d)), np.zeros(0)
+        self.lower, self.V, self.s, self.e = 0.0, np.zeros((0, d)), np.zeros(0), np.zeros(E.shape[1])
+        self.upper, self.kappa, self.cells, self.method = np.inf, np.zeros(n), 0, "search"
+        if not E.size:  # the shortest sample alone bounds the margin by half its norm
+            self.upper, self.kappa[int(np.argmin(norms))] = 0.5, 1.0
+        self.U, self.us, self.idle = np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.intp)
         self.kinks: list[set[int]] = []
-        self.rows = np.unique(np.linspace(0, n - 1, min(n, max(60, 6 * d))).astype(np.intp))
+        self.rows = np.unique(np.linspace(0, n - 1, min(n, max(100, 2 * d))).astype(np.intp))
         self.rng = np.random.default_rng(0)
-
-    # -- coordinates ------------------------------------------------------------------------------------------------
 
     def frame(self) -> tuple[Rows, Array]:
         """The working samples in coordinates of their span, and the basis (columns)."""
-        Xi = self.unit[self.rows]
-        _, size, right = np.linalg.svd(Xi, full_matrices=False)
-        basis = right[: int((size > 1e-13 * size[0]).sum())].T
-        return Rows(Xi @ basis, self.y[self.rows], self.rho[self.rows], self.E[self.rows]), basis
+        points = self.unit[self.rows]
+        _, size, right = np.linalg.svd(points, full_matrices=False)
+        basis = right[: int((size > 1e-14 * size[0]).sum())].T
+        return Rows(points @ basis, self.y[self.rows], self.rho[self.rows], self.E[self.rows]), basis
 
     # -- neurons ----------------------------------------------------------------------------------------------------
 
-    def add_columns(self, U: Array, sign: float, most: int) -> int:
-        """Take up to ``most`` directions whose pattern on the samples of their own sign is new."""
-        own = self.rows[self.y[self.rows] == sign]
-        known = {row.tobytes() for row in (self.U[self.us == sign] @ self.unit[own].T > 0)}
-        added = 0
-        for u in U:
-            key = (self.unit[own] @ u > 0).tobytes()
-            if key in known:
-                continue
-            known.add(key)
-            self.U, self.us = np.vstack([self.U, u]), np.append(self.us, sign)
-            self.kinks.append(set())
-            added += 1
-            if added == most:
-                break
-        return added
+    def add(self, U: Array, sign: float, fixed: bool = False) -> int:
+        """Take in directions whose pattern on the samples of their own sign (``fixed``: on all) is new."""
+        most = max(20, len(self.rows) // 4)
+        own = self.unit[self.rows if fixed else self.rows[self.y[self.rows] == sign]]
+        known = {row.tobytes() for row in (self.U[self.us == sign] @ own.T > 0)}
+        fresh = []
+        for u, pattern in zip(U, U @ own.T > 0, strict=True):
+            if len(fresh) < most and (key := pattern.tobytes()) not in known:
+                known.add(key)
+                fresh.append(u)
+        if fresh:
+            self.U, self.us = np.vstack([self.U, *fresh]), np.append(self.us, [sign] * len(fresh))
+            self.idle = np.append(self.idle, [0] * len(fresh))
+            self.kinks += [set() for _ in fresh]
+        return len(fresh)
+
+    def keep(self, stay: npt.NDArray[np.bool_]) -> None:
+        """Forget all other neurons."""
+        self.U, self.us, self.idle = self.U[stay], self.us[stay], self.idle[stay]
+        self.kinks = [k for k, here in zip(self.kinks, stay, strict=True) if here]
+
+    def drop_idle(self, V: Array) -> None:
+        """Forget neurons that the last two solutions did not use."""
+        self.idle[: len(V)] = np.where(np.linalg.norm(V, axis=1) < 1e-8, self.idle[: len(V)] + 1, 0)
+        if (self.idle < 2).sum() > 20:
+            self.keep(self.idle < 2)
 
     def columns(self, basis: Array) -> Columns:
-        """The neurons of the program; the hyperplanes nearest to each reference get their kink modelled."""
-        U = self.U @ basis
+        """The neurons of the cone program; the hyperplanes nearest to each get their kink modelled."""
         z = self.U @ self.unit[self.rows].T
         foreign = self.us[:, None] * self.y[self.rows] < 0
         kink = np.zeros(z.shape, dtype=bool)
         if self.slope < 1:
             near = np.where(foreign, np.abs(z), np.inf)
-            count = min(4 * basis.shape[1], near.shape[1])
-            chosen = np.argpartition(near, count - 1, axis=1)[:, :count]
-            np.put_along_axis(kink, chosen, True, axis=1)
+            count = min(2 * basis.shape[1] + 2, near.shape[1])
+            np.put_along_axis(kink, np.argpartition(near, count - 1, axis=1)[:, :count], True, axis=1)
             for j, extra in enumerate(self.kinks):
                 if extra:
                     kink[j] |= np.isin(self.rows, list(extra))
             kink &= foreign
-        return Columns(U, self.us, kink)
+        return Columns(self.U @ basis, self.us, kink)
+
+    def starts(self, rows: Rows, basis: Array) -> Array:
+        """Where the search for neurons begins: at those there are, at samples, and anywhere."""
+        count = int(np.clip(3e7 / rows.X.size, 10, 100))
+        pool = rows.X[self.rng.permutation(len(rows.X))[:count]]
+        anywhere = self.rng.normal(size=(count, basis.shape[1]))
+        return np.vstack([self.U[-count:] @ basis, pool, -pool, anywhere])
 
     # -- bounds -----------------------------------------------------------------------------------------------------
 
     def consider(self, V: Array, s: Array, e: Array) -> Array:
         """Margins of a primal point at all samples, relative to its norm; keeps it if it is the best so far."""
-        V, s = merge(V, s)
-        size = float(np.linalg.norm(V, axis=1).sum())
+        size = np.linalg.norm(V, axis=1)
+        V, s = V[size > 0], s[size > 0]
         z = self.unit @ V.T
         terms = 0.5 * self.y * (np.where(z > 0, z, self.slope * z) @ s) + self.E @ e
-        q = np.asarray(self.rho * terms / size)
+        q = np.asarray(self.rho * terms / max(float(size.sum()), 1e-300))
         if q.min() > self.lower:
             self.lower, self.V, self.s, self.e = float(q.min()), V, s, e
         return q
 
-    def weights_of(self, kappa: Array) -> Array:
-        full = np.zeros(len(self.y))
-        full[self.rows] = kappa / self.rho[self.rows]
-        return full / full.sum()
-
-    def prove(self, rows: Rows, kappa: Array) -> list[Gain] | None:
-        """Bound the margin from above with the weights kappa; None where the patterns are too many."""
-        A = rows.X * kappa[:, None]
+    def prove(self, rows: Rows, kappa: Array, method: str = "") -> list[Gain] | None:
+        """Bound the margin from above by the weights kappa; None where it cannot be done."""
+        if rows.E.shape[1]:
+            kappa = kappa - rows.E @ np.linalg.lstsq(rows.E, kappa, rcond=None)[0]
+            if kappa.min(initial=0.0) < -1e-13 or not kappa.any():
+                return None
+            kappa = np.maximum(kappa, 0.0)
+        kappa = kappa / (kappa @ (1 / rows.rho))
         found = []
         for sign in self.signs:
-            gain = exact_gain(A, rows.y, sign, self.slope, self.budget)
-            if gain is None:
-                return None
+            floor = max([self.lower, *(float(g.values.max(initial=0.0)) for g in found)])
+            gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.slope, floor, self.budget)
             found.append(gain)
-        value = max(g.upper for g in found)
-        self.cells = max(self.cells, max(g.cells for g in found))
-        if value < self.upper or not self.proved:
-            self.proved = True
-            if value < self.upper:
-                self.upper, self.weights = value, self.weights_of(kappa)
+        value = max(g.upper for g in found) + 2 * _EPS * float(kappa.sum())  # the rounding of the sums in it
+        if value < self.upper:
+            self.upper = value
+            self.method = method or max(found, key=lambda g: g.cells).method
+            self.cells = sum(g.cells for g in found)
+            self.kappa = np.zeros(len(self.y))
+            self.kappa[self.rows] = kappa
         return found
 
-    def starts(self, rows: Rows, basis: Array, extra: Array) -> Array:
-        r = basis.shape[1]
-        pool = rows.X[self.rng.permutation(len(rows.X))[:100]]
-        return np.vstack([extra, self.U[-50:] @ basis, pool, -pool, self.rng.normal(size=(20 + 10 * r, r))])
+    def closed(self, tol: float) -> bool:
+        """Whether the bounds agree, relative to the margin or as far as double precision can tell."""
+        gap, noise = self.upper - self.lower, 64 * _EPS * float(self.kappa.sum())
+        return gap <= max(tol * self.upper, min(noise, 1e-6 * self.upper)) or (self.lower == 0 and self.upper <= noise)
 
 
 def bracket(
-    X: Array, y: Array, slope: float, signs: tuple[float, ...], E: Array, budget: int, tol: float, rounds: int = 200
+    X: Array, y: Array, slope: float, signs: tuple[float, ...], E: Array, budget: int, tol: float, rounds: int
 ) -> Bracket:
-    """Close in on the best margin from both sides until the gap is below ``tol`` (relative)."""
+    """Close in on the best margin from both sides. ``tol`` is relative; tighter is aimed for."""
     state = Search(X, y, slope, signs, E, budget)
-    rows, basis = state.frame()
-    A = rows.X / len(rows.X)
-    for sign in signs:
-        gain = search_gain(A, rows.y, sign, slope, state.starts(rows, basis, A[:1]))
-        state.add_columns(gain.directions @ basis.T, sign, 10)
-        if not gain.values.size:
-            state.add_columns(-sign * y[:1, None] * state.unit[:1], sign, 1)
-    iteration = 0
-    for iteration in range(1, rounds + 1):
-        if not improve(state, tol):
+    last = approach(state, rounds)
+    after = 0
+    for last in range(last + 1, rounds + 1):
+        if state.closed(_GOAL) or after > 2 or not improve(state):
             break
-        if state.proved and state.upper - state.lower <= tol * state.upper:
-            break
-    scale = state.reference
+        after += state.closed(tol)
+    V, s = thin_out(*join(state.V, state.s, state.unit, 1e-13), state.unit, slope)
+    weights = state.kappa / state.rho
+    total = float(weights.sum())
     return Bracket(
-        state.lower * scale, state.upper * scale, state.V, state.s, state.weights, state.proved, state.cells, iteration
+        state.lower * state.reference,
+        state.upper * state.reference,
+        V,
+        s,
+        weights / total if total > 0 else weights,
+        state.closed(tol),
+        state.method,
+        state.cells,
+        last,
     )
 
 
-def improve(state: Search, tol: float) -> bool:
-    """One round: solve the small program, then let the samples and neurons it lacks join. False when none is left."""
+def approach(state: Search, rounds: int) -> int:
+    """Come near with neurons of fixed directions: a linear program a round, cheap and never misled by a kink."""
     rows, basis = state.frame()
+    for sign in state.signs:
+        gain = search_gain(rows.X / len(rows.X), rows.y, sign, state.slope, state.starts(rows, basis))
+        if not state.add(gain.directions @ basis.T, sign):
+            state.add(np.vstack([state.unit[:1], -state.unit[:1]]), sign)
+    weights, round_ = np.zeros(0), 0
+    for round_ in range(1, rounds + 1):
+        rows, basis = state.frame()
+        found = fixed_directions(rows, state.U @ basis, state.us, state.slope)
+        if found is None:
+            break
+        weights, e, kappa, value = found
+        used, before = weights > 0, state.rows
+        q = state.consider(state.U[used] * weights[used][:, None], state.us[used], e)
+        best, new = 0.0, 0
+        for sign in state.signs:
+            gain = search_gain(rows.X * kappa[:, None], rows.y, sign, state.slope, state.starts(rows, basis))
+            best = max(best, float(gain.values.max(initial=0.0)))
+            better = gain.values > value + 1e-6 * abs(value) + 1e-14
+            new += state.add(gain.directions[better] @ basis.T, sign, fixed=True)
+        new += add_rows(state, q, value)
+        if not new:
+            state.prove(rows, kappa)
+        if not new or best <= 1.02 * state.lower or (round_ >= 8 and basis.shape[1] > 8 and state.lower > 0):
+            break
+    if weights.any():
+        state.keep(np.append(weights > 1e-12, np.zeros(len(state.us) - len(weights), dtype=bool)))
+        near = np.flatnonzero(q < 2 * max(value, state.lower))
+        state.rows = np.union1d(before[kappa > 0], np.intersect1d(near, state.rows))
+    return round_
+
+
+def improve(state: Search) -> bool:
+    """One round: solve the small program, then let the samples and neurons it lacks join. False when none does."""
+    if state.unit.shape[1] == 2 and len(state.us) > _CROWD and not state.E.size:
+        return whole_plane(state)
+    rows, basis = state.frame()
+    if rows.X.size * len(state.us) > _LARGEST:
+        return False
     cols = state.columns(basis)
     point = solve(rows, cols, state.slope, state.lower if state.lower > 0 else None)
     if point is None:
         return False
     q = state.consider(point.V @ basis.T, point.s, point.e)
-    new = add_rows(state, q, point.value) + add_kinks(state, cols, point, rows)
+    new = add_kinks(state, cols, point, rows)
     best = 0.0
-    A = rows.X * point.kappa[:, None]
     for sign in state.signs:
-        own = point.V[point.s == sign]
-        moved = own[np.linalg.norm(own, axis=1) > 1e-9] @ basis.T
-        new += state.add_columns(moved / np.linalg.norm(moved, axis=1)[:, None], sign, 50)
-        gain = search_gain(A, rows.y, sign, state.slope, state.starts(rows, basis, A[:1] + rows.X[:1]))
-        better = gain.values > point.value * (1 + 1e-9)
+        moved = point.V[(point.s == sign) & (np.linalg.norm(point.V, axis=1) > 1e-9)] @ basis.T
+        new += state.add(moved / np.linalg.norm(moved, axis=1)[:, None], sign)
+        gain = search_gain(rows.X * point.kappa[:, None], rows.y, sign, state.slope, state.starts(rows, basis))
         best = max(best, float(gain.values.max(initial=0.0)))
-        new += state.add_columns(gain.directions[better] @ basis.T, sign, 20)
-    if new and best > state.lower * (1 + 1e-3):
-        return True
-    return new + certify(state, rows, basis, point, tol) > 0
+        new += state.add(gain.directions[gain.values > point.value * (1 + 1e-9)] @ basis.T, sign)
+    if not new or best <= state.lower * (1 + 1e-4):
+        new += certify(state, rows, basis, point)
+    new += add_rows(state, q, point.value)
+    state.drop_idle(point.V)
+    return new > 0
+
+
+def whole_plane(state: Search) -> bool:
+    """All cells of the plane at once; nothing is left to join afterwards."""
+    plane = lay_out(state.unit, state.y, state.rho, state.slope, state.signs)
+    point = None if plane is None else solve_plane(plane)
+    if point is not None:
+        state.consider(point.V, point.s, point.e)
+        state.rows = np.arange(len(state.y))
+        everything = Rows(state.unit, state.y, state.rho, state.E)
+        state.prove(everything, point.kappa, "plane")
+    return False
 
 
 def add_rows(state: Search, q: Array, value: float) -> int:
     """Take in the samples whose margin falls most short of the program's value."""
-    short = np.flatnonzero(q < value - 1e-9 * abs(value))
-    fresh = np.setdiff1d(short, state.rows)
-    if fresh.size:
-        most = max(20, len(state.rows) // 2)
-        fresh = fresh[np.argsort(q[fresh], kind="stable")[:most]]
-        state.rows = np.union1d(state.rows, fresh)
-    return int(fresh.size)
+    short = np.setdiff1d(np.flatnonzero(q < value - 1e-9 * abs(value)), state.rows)
+    worst = short[np.argsort(q[short], kind="stable")[: max(20, len(state.rows) // 2)]]
+    state.rows = np.union1d(state.rows, worst)
+    return int(worst.size)
 
 
 def add_kinks(state: Search, cols: Columns, point: Point, rows: Rows) -> int:
     """Model the kinks that the solution has crossed although they were taken for straight."""
     if state.slope == 1:
         return 0
-    size = np.linalg.norm(point.V, axis=1)
     crossed = (point.V @ rows.X.T > 0) != (cols.U @ rows.X.T > 0)
-    crossed &= (cols.s[:, None] * rows.y < 0) & ~cols.kink & (size > 1e-9)[:, None]
+    crossed &= (cols.s[:, None] * rows.y < 0) & ~cols.kink & (np.linalg.norm(point.V, axis=1) > 1e-9)[:, None]
     for j, i in zip(*np.nonzero(crossed), strict=True):
         state.kinks[j].add(int(state.rows[i]))
     return int(crossed.sum())
 
 
-def certify(state: Search, rows: Rows, basis: Array, point: Point, tol: float) -> int:
-    """Polish and prove; returns how many neurons or samples turned out to be missing."""
-    index = state.rows
+def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
+    """Polish and prove; returns how many neurons turned out to be missing."""
     added = 0
-    for cut in _CUTS:
-        candidate = polish(rows, point, state.slope, cut)
-        if candidate is None:
+    plain = replace(point, kappa=np.where(point.kappa > 1e-7 * point.kappa.max(), point.kappa, 0.0))
+    for cut in (*_CUTS, None):
+        candidate = plain if cut is None else polish(rows, point, state.slope, cut)
+        if candidate is None or (cut is None and added):
             continue
         state.consider(candidate.V @ basis.T, candidate.s, candidate.e)
-        found = state.prove(rows, candidate.kappa) if state.rows is index else None
-        if found is None:
-            continue
-        if state.upper - state.lower <= tol * state.upper:
+        A = rows.X * candidate.kappa[:, None]
+        found = [search_gain(A, rows.y, s, state.slope, state.starts(rows, basis)) for s in state.signs]
+        if max(float(g.values.max(initial=0.0)) for g in found) <= state.lower * (1 + 1e-6):
+            found = state.prove(rows, candidate.kappa) or found
+        if state.closed(_GOAL):
             return 0
         for gain, sign in zip(found, state.signs, strict=True):
             better = gain.values > max(candidate.value, state.lower) * (1 + 1e-11)
-            added += state.add_columns(gain.directions[better] @ basis.T, sign, 20)
+            added += state.add(gain.directions[better] @ basis.T, sign)
     return added
 
 
-__all__ = ["Bracket", "bracket", "gains"]
+def thin_out(V: Array, s: Array, unit: Array, slope: float) -> tuple[Array, Array]:
+    """At most n + 1 neurons with the same outputs at the samples and no larger norm (Caratheodory)."""
+    most = len(unit) + 1
+    while len(V) > most:
+        if len(unit) > 400:  # rare, and the smallest neurons then hardly matter
+            keep = np.sort(np.argsort(-np.linalg.norm(V, axis=1))[:most])
+            return V[keep], s[keep]
+        size = np.linalg.norm(V, axis=1)
+        order = np.argsort(size)[: most + 1]
+        z = unit @ (V[order] / size[order, None]).T
+        effect = np.vstack([s[order] * np.where(z > 0, z, slope * z), np.ones(len(order))])
+        null = np.linalg.svd(effect)[2][-1]
+        null = null if null.max() >= -null.min() else -null
+        ratio = np.where(null > 0, size[order] / np.where(null > 0, null, 1.0), np.inf)
+        new = size[order] - ratio.min() * null
+        new[int(np.argmin(ratio))] = 0.0
+        V = V.copy()
+        V[order] *= (np.maximum(new, 0.0) / size[order])[:, None]
+        live = V.any(axis=1)
+        V, s = V[live], s[live]
+    return V, s

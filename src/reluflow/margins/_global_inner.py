@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import BudgetExceeded
-from ..sectors import enumerate_cells
+from ..sectors import cell_bound, enumerate_cells
+from ._global_branch import BoxDistance, furthest
 
 Array = npt.NDArray[np.float64]
 
@@ -31,13 +31,15 @@ Array = npt.NDArray[np.float64]
 class Gain:
     """The best single neurons of one output sign.
 
-    ``upper`` bounds max F (inf: not known); ``directions`` are local maximisers, best first, with ``values`` F.
+    ``upper`` bounds max F (inf: not bounded); ``directions`` are local maximisers, best first, with ``values`` F;
+    ``cells`` patterns or partial patterns were looked at, by ``method``.
     """
 
     upper: float
     directions: Array
     values: Array
     cells: int
+    method: str
 
 
 def gains(A: Array, y: Array, sign: float, slope: float, U: Array) -> Array:
@@ -46,22 +48,33 @@ def gains(A: Array, y: Array, sign: float, slope: float, U: Array) -> Array:
     return np.asarray(0.5 * sign * (np.where(z > 0, z, slope * z) @ y))
 
 
-def exact_gain(A: Array, y: Array, sign: float, slope: float, budget: int) -> Gain | None:
-    """Maximum of F over the sphere by all patterns of P, or None where they are more than ``budget``."""
+def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budget: int) -> Gain:
+    """Maximum of F over the sphere, proved; values below ``floor`` are not looked into.
+
+    In the plane by a sweep over the angles, else by all patterns of P where they are few, else by branch and bound,
+    which may give up after ``budget`` partial patterns with a bound that is valid but not attained.
+    """
     live = A.any(axis=1)
     A, y = A[live], y[live]
     if A.shape[1] == 2 and len(A):
         return _plane_gain(A, y, sign, slope)
     P, N = A[y == sign], A[y != sign]
     if not len(P) or slope == 1.0:
-        patterns = np.ones((1, len(P)), dtype=bool)
-    else:
-        try:
-            patterns = enumerate_cells(P, budget=max(2, budget)).signs > 0
-        except BudgetExceeded:
-            return None
-    vertices = np.where(patterns, 1.0, slope) @ P
-    return _furthest(vertices, A, y, N, sign, slope)
+        return _furthest(P.sum(axis=0)[None], A, y, N, sign, slope)
+    count = cell_bound(P)
+    if count <= (5_000 if A.shape[1] > 6 else budget):
+        signs = enumerate_cells(P, budget=max(2, count)).signs
+        return _furthest(np.where(signs > 0, 1.0, slope) @ P, A, y, N, sign, slope)
+    bound, rest, nodes = furthest(P, N, slope, 2 * floor, budget)
+    unit = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]
+    return _gain(0.5 * bound, unit, A, y, sign, slope, nodes, "branch and bound")
+
+
+def _gain(upper: float, U: Array, A: Array, y: Array, sign: float, slope: float, cells: int, method: str) -> Gain:
+    values = gains(A, y, sign, slope, U)
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] > 0]
+    return Gain(max(upper, float(values.max(initial=0.0))), U[order], values[order], cells, method)
 
 
 def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope: float) -> Gain:
@@ -86,55 +99,7 @@ def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope:
         rest[k] = box.solve(vertices[index], h[k])
     bound = np.linalg.norm(rest, axis=1)
     unit = rest / np.maximum(bound, 1e-300)[:, None]
-    values = gains(A, y, sign, slope, unit)
-    order = np.argsort(-values, kind="stable")
-    good = order[values[order] > 0]
-    return Gain(0.5 * max(float(bound.max(initial=0.0)), best), unit[good], values[good], len(vertices))
-
-
-class BoxDistance:
-    """Distance to the zonotope ``{h @ N : slope <= h <= 1}``, many points at a time."""
-
-    def __init__(self, N: Array, slope: float) -> None:
-        self.N, self.slope = N, slope
-        self.square = np.einsum("ij,ij->i", N, N)
-
-    def start(self, count: int) -> Array:
-        return np.full((count, len(self.N)), 0.5 * (1.0 + self.slope))
-
-    def sweep(self, rest: Array, h: Array) -> tuple[Array, Array]:
-        """One round of exact minimisation over each coordinate of h in turn."""
-        rest, h = rest.copy(), h.copy()
-        for i, b in enumerate(self.N):
-            new = np.clip(h[:, i] + rest @ b / self.square[i], self.slope, 1.0)
-            rest -= np.outer(new - h[:, i], b)
-            h[:, i] = new
-        return rest, h
-
-    def solve(self, point: Array, h: Array) -> Array:
-        """The shortest ``point - h @ N``, exactly: by guessing the bounds that are met, else by bounded least squares."""
-        free = (h > self.slope) & (h < 1.0)
-        for _ in range(len(h) + 2):
-            fixed = point - h[~free] @ self.N[~free]
-            if free.any():
-                h = h.copy()
-                h[free] = np.linalg.lstsq(self.N[free].T, fixed, rcond=None)[0]
-            rest = point - h @ self.N
-            slopes = self.N @ rest
-            tiny = 1e-13 * np.linalg.norm(point) * np.sqrt(self.square) + 1e-300
-            outside = free & ((h < self.slope) | (h > 1.0))
-            loose = ~free & (((h <= self.slope) & (slopes > tiny)) | ((h >= 1.0) & (slopes < -tiny)))
-            if not outside.any() and not loose.any():
-                return np.asarray(rest)
-            if outside.any():
-                h = np.clip(h, self.slope, 1.0)
-                free &= ~outside
-            else:
-                free[np.argmax(np.where(loose, np.abs(slopes), -1.0))] = True
-        from scipy.optimize import lsq_linear
-
-        h = lsq_linear(self.N.T, point, (self.slope, 1.0), method="bvls", tol=1e-15).x
-        return np.asarray(point - np.clip(h, self.slope, 1.0) @ self.N)
+    return _gain(0.5 * max(float(bound.max(initial=0.0)), best), unit, A, y, sign, slope, len(vertices), "cells")
 
 
 def _plane_gain(A: Array, y: Array, sign: float, slope: float) -> Gain:
@@ -170,10 +135,7 @@ def _plane_gain(A: Array, y: Array, sign: float, slope: float) -> Gain:
     # The running sums carry rounding; whatever comes near the top is evaluated afresh.
     keep = (rising & falling & (at_end > 0)) | (at_end > top * (1 - 1e-9))
     U = np.vstack([g[inside] / size[inside][:, None], ends[keep]])
-    values = gains(A, y, sign, slope, U)
-    order = np.argsort(-values, kind="stable")
-    order = order[values[order] > 0]
-    return Gain(float(values.max(initial=0.0)), U[order], values[order], 2 * len(A))
+    return _gain(0.0, U, A, y, sign, slope, 2 * len(A), "cells")
 
 
 def search_gain(A: Array, y: Array, sign: float, slope: float, starts: Array) -> Gain:
@@ -185,18 +147,16 @@ def search_gain(A: Array, y: Array, sign: float, slope: float, starts: Array) ->
     U = starts / np.linalg.norm(starts, axis=1)[:, None]
     values = gains(A, y, sign, slope, U)
     h = box.start(len(U))
-    for _ in range(200):
+    for _ in range(40):
         vertices = np.where(U @ P.T > 0, 1.0, slope) @ P
         rest = vertices - h @ N
-        for _ in range(4 if len(N) else 0):
-            rest, h = box.sweep(rest, h)
+        rest, h = box.sweep(rest, h, 3)
         size = np.linalg.norm(rest, axis=1)
         moved = rest / np.maximum(size, 1e-300)[:, None]
         new = gains(A, y, sign, slope, moved)
-        better = new > values * (1 + 1e-12) + 1e-300
+        better = new > values + 1e-300
+        gain = float((new - values).max(initial=0.0))
         U, values = np.where(better[:, None], moved, U), np.where(better, new, values)
-        if not better.any():
+        if not better.any() or gain < 1e-7 * values.max():
             break
-    order = np.argsort(-values, kind="stable")
-    order = order[values[order] > 0]
-    return Gain(np.inf, U[order], values[order], 0)
+    return _gain(np.inf, U, A, y, sign, slope, 0, "search")

@@ -111,24 +111,24 @@ def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point
     return Point(x[:nv].reshape(J, r) / norm, cols.s, x[nv : nv + q] / norm, kappa / total, float(x[last]) / norm)
 
 
-def merge(V: Array, s: Array) -> tuple[Array, Array]:
-    """Add up neurons of one sign that point the same way, and drop the vanishing ones."""
-    size = np.linalg.norm(V, axis=1)
-    order = np.argsort(-size, kind="stable")
-    order = order[size[order] > 1e-13 * size.sum()]
-    sums: list[Array] = []
-    signs: list[float] = []
-    heads = np.empty((0, V.shape[1]))
-    for j in order:
-        u = V[j] / size[j]
-        same = np.flatnonzero((heads @ u > 1 - 1e-14) & (np.array(signs) == s[j])) if signs else np.empty(0, int)
-        if same.size:
-            sums[same[0]] = sums[same[0]] + V[j]
-        else:
-            sums.append(V[j])
-            signs.append(float(s[j]))
-            heads = np.vstack([heads, u])
-    return np.array(sums).reshape(-1, V.shape[1]), np.array(signs)
+def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Array, Array, Array, float] | None:
+    """Best weights of the neurons ``U`` as they are, e, the weights of the samples, and the margin."""
+    from scipy.optimize import linprog
+
+    z = rows.X @ U.T
+    C = 0.5 * rows.y[:, None] * s * np.where(z > 0, z, slope * z)
+    (k, J), q = C.shape, rows.E.shape[1]
+    A = np.hstack([-C, -rows.E, (1 / rows.rho)[:, None]])
+    cost = np.zeros(J + q + 1)
+    cost[-1] = -1.0
+    total = np.concatenate([np.ones(J), np.zeros(q + 1)])[None]
+    bounds = [(0, None)] * J + [(None, None)] * (q + 1)
+    result = linprog(cost, A, np.zeros(k), total, [1.0], bounds, method="highs")
+    if result.status != 0:
+        return None
+    kappa = np.maximum(-result.ineqlin.marginals, 0.0)
+    norm = float(kappa @ (1 / rows.rho))
+    return (result.x[:J], result.x[J : J + q], kappa / norm, float(result.x[-1])) if norm > 0 else None
 
 
 def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
@@ -142,7 +142,7 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     V, s = point.V[alive], point.s[alive]
     tight = point.kappa > cut * point.kappa.max()
     X, y, rho, E = rows.X[tight], rows.y[tight], rows.rho[tight], rows.E[tight]
-    V, s = _join(V, s, X, cut)
+    V, s = join(V, s, X, cut)
     unit = V / np.linalg.norm(V, axis=1)[:, None]
     z = unit @ X.T
     kink = (np.abs(z) < cut) & (s[:, None] * y < 0) & (slope < 1)
@@ -156,15 +156,17 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     at = np.concatenate([[0], np.cumsum(dims)])
     nu = np.concatenate([B.T @ V[j] for j, B in enumerate(bases)] + [point.e])
     kappa, t = point.kappa[tight], point.value
-    for _ in range(30):
+    size = np.inf
+    for step_ in range(30):
         residual, jacobian = _system(M, rho, nu, kappa, t, at)
+        before, size = size, float(np.abs(residual).max())
+        if step_ > 3 and size > 0.5 * before:
+            break
         step = np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0]
         if not np.isfinite(step).all():
             return None
         nu, kappa, t = nu + step[: len(nu)], kappa + step[len(nu) : -1], t + float(step[-1])
-        if np.abs(step).max() < 1e-15 * max(1.0, np.abs(nu).max()):
-            break
-    if np.abs(residual).max() > 1e-6:
+    if size > 1e-6:
         return None
     V = np.array([B @ nu[at[j] : at[j + 1]] for j, B in enumerate(bases)])
     full = np.zeros(len(rows.y))
@@ -173,17 +175,17 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     return Point(V, s, nu[at[-1] :], full / total, t) if total > 0 else None
 
 
-def _join(V: Array, s: Array, X: Array, cut: float) -> tuple[Array, Array]:
-    """Add up neurons of one sign in one cell: there the margins only depend on their sum."""
+def join(V: Array, s: Array, X: Array, cut: float) -> tuple[Array, Array]:
+    """Add up neurons of one sign in one cell: the margins only depend on their sum, whose norm is no larger."""
+    if not len(V):
+        return V, s
     z = V @ X.T / np.linalg.norm(V, axis=1)[:, None]
-    key = np.column_stack([s[:, None], np.where(np.abs(z) < cut, 0, np.sign(z))])
-    _, group = np.unique(key, axis=0, return_inverse=True)
-    count = int(group.max()) + 1
-    out = np.zeros((count, V.shape[1]))
+    key = np.column_stack([s, np.where(np.abs(z) < cut, 0, np.sign(z))]).astype(np.int8)
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    out = np.zeros((len(first), V.shape[1]))
     np.add.at(out, group.ravel(), V)
-    sign = np.zeros(count)
-    sign[group.ravel()] = s
-    return out, sign
+    live = out.any(axis=1)
+    return out[live], s[first][live]
 
 
 def _orthogonal(K: Array, r: int) -> Array:

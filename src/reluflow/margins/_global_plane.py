@@ -83,8 +83,8 @@ def solve_plane(plane: Plane) -> Point | None:
 
 def _ceiling(plane: Plane, kappa: Array) -> float:
     A = plane.X * kappa[:, None]
-    found = [exact_gain(A, plane.y, s, plane.slope, 0) for s in dict.fromkeys(s for s, _ in plane.kinds)]
-    return max(g.upper for g in found if g is not None)
+    found = [exact_gain(A, plane.y, s, plane.slope, 0.0, 0) for s in dict.fromkeys(s for s, _ in plane.kinds)]
+    return max(g.upper for g in found)
 
 
 def _program(plane: Plane, scale: float, tol: float) -> tuple[Array, Array]:

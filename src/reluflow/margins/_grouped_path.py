@@ -44,9 +44,10 @@ class Flat:
         rows = self.rows.astype(np.float64)
         J = np.zeros((m + t.size, m + t.size))
         for g, frame in enumerate(self.frames):
-            R = self.gain[g][:, None] * rows
+            seen = np.flatnonzero(self.gain[g])
+            R = self.gain[g, seen, None] * rows[seen]
             R = R - (R @ frame.T) @ frame
-            J[:m, :m] += float(t[g]) * (R @ R.T)
+            J[np.ix_(seen, seen)] += float(t[g]) * (R @ R.T)
         J[:m, m:], J[m:, :m] = effect.T, -effect
         return J
 
@@ -68,11 +69,11 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
     """Newton's method with a falling mu from any positive start; the system is monotone, so it is never singular."""
     m, groups = lam.size, t.size
     smallest = float(flat.need[flat.need > 0].min())
-    slack = np.maximum(np.abs(t @ _effect(flat, lam) - flat.need), 1e-3)
+    slack = np.maximum(np.abs(t @ _effect(flat, flat.forces(lam)) - flat.need), 1e-3)
     hidden = np.ones(groups, dtype=np.longdouble)
     for _ in range(400):
-        effect = _effect(flat, lam)
         c = flat.forces(lam)
+        effect = _effect(flat, c)
         true_slack, true_hidden = t @ effect - flat.need, (1 - (c**2).sum(axis=1)) / 2
         mu = float((lam @ slack + t @ hidden) / (m + groups))
         off = float(max(np.abs(true_slack - slack).max(), np.abs(true_hidden - hidden).max()))
@@ -92,9 +93,9 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
     return Path(lam, t, slack, hidden)
 
 
-def _effect(flat: Flat, lam: Wide) -> Wide:
+def _effect(flat: Flat, forces: Wide) -> Wide:
     """What a unit of each group gives to each row, (G, m)."""
-    return np.asarray(flat.gain * (flat.forces(lam) @ flat.rows.T))
+    return np.asarray(flat.gain * (forces @ flat.rows.T))
 
 
 def _reach(x: Wide, dx: Wide | Array) -> float:

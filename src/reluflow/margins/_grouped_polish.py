@@ -70,39 +70,35 @@ def descend(program: Program, begin: Polished, tolerance: float) -> Polished:
     """
     n, answer = program.rows.shape[0], begin
     points, walls = np.zeros(n, dtype=bool), np.zeros((program.groups, n), dtype=bool)
-    for _ in range(8):
-        slack, inside = _distances(program, answer)
-        more = _closest(slack, points), _closest(inside, walls)
-        if answer is not begin and not (more[0] & ~points & (slack < 0)).any() and not (more[1] & ~walls & (inside < 0)).any():
-            break
-        points, walls = more
+    slack, inside = _distances(program, begin.t, np.stack([s.point for s in begin.shadows]))
+    for _ in range(3):
+        points, walls = _closest(slack, points), _closest(inside, walls)
         chosen, (owner, wall) = np.flatnonzero(points), np.nonzero(walls)
+        flat = flatten(program, chosen, owner, wall)
         lam = np.full(chosen.size + wall.size, np.longdouble(1e-3) * begin.lam.sum() / chosen.size)
         lam[: chosen.size] = np.maximum(begin.lam[chosen], lam[0])
-        t = np.maximum(begin.t, 1e-3 * begin.t.sum() / program.groups)
-        path = follow_path(flatten(program, chosen, owner, wall), lam, t)
+        path = follow_path(flat, lam, np.maximum(begin.t, 1e-3 * begin.t.sum() / program.groups))
+        slack, inside = _distances(program, path.t, flat.forces(path.lam))
         weight = np.zeros(n, dtype=np.longdouble)
         weight[chosen] = path.lam[: chosen.size]
-        slack[chosen] = (path.slack[: chosen.size] / program.terms(path.t)[chosen]).astype(np.float64)
+        room = slack.copy()
+        room[chosen] = (path.slack[: chosen.size] / program.terms(path.t)[chosen]).astype(np.float64)
         pushing = path.lam[chosen.size :] > path.slack[chosen.size :] / path.t[owner]
         guesses = [wall[(owner == g) & pushing] for g in range(program.groups)]
         rough = Polished(weight, path.t, project_all(program, weight, np.arange(n), guesses), False)
-        answer = _sharpen(program, rough, slack, path.hidden.astype(np.float64), tolerance)
-        if answer.exact:
+        answer = _sharpen(program, rough, room, path.hidden.astype(np.float64), tolerance)
+        if answer.exact or not ((slack < 0) & ~points).any() and not ((inside < 0) & ~walls).any():
             break
-        answer = rough
     return answer
 
 
-def _distances(program: Program, answer: Polished) -> tuple[Array, Array]:
+def _distances(program: Program, t: Wide, force: Wide) -> tuple[Array, Array]:
     """Relative slack of every point and of every wall (infinite where there is none)."""
-    v = np.array([(t * x.point).astype(np.float64) for t, x in zip(answer.t, answer.shadows, strict=True)])
-    slack = (program.margins(v) - program.need) / program.terms(answer.t)
-    inside = np.full(program.side.shape, np.inf)
-    if program.walls:
-        unit = np.stack([x.point.astype(np.float64) / max(x.norm, 1e-300) for x in answer.shadows])
-        inside = np.where(program.side == 0, np.inf, program.side * (unit @ program.rows.T))
-    return slack, inside
+    v = (t[:, None] * force).astype(np.float64)
+    slack = (program.margins(v) - program.need) / program.terms(t)
+    if not program.walls:
+        return slack, np.full(program.side.shape, np.inf)
+    return slack, np.where(program.side == 0, np.inf, program.side * (force.astype(np.float64) @ program.rows.T))
 
 
 def _closest(slack: Array, have: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -241,7 +241,7 @@ def _solve(rows: Rows) -> MarginSolution:
     candidate = search(rows)
     start, best, hint = candidate.index, None, None
     if candidate.vanishing:
-        hint = _combination(rows, candidate.index)
+        hint = _combination(rows, candidate.index, candidate.weights)
     if hint is None:
         outcome = active_set(rows, candidate.index, candidate.weights)
         start = outcome.index
@@ -250,7 +250,7 @@ def _solve(rows: Rows) -> MarginSolution:
             if best.verified:
                 return best
         elif not isinstance(outcome, Stuck):
-            hint = _combination(rows, outcome.index)
+            hint = _combination(rows, outcome.index, outcome.weights)
     if (hint is None or not hint.proved) and affordable(rows):
         return _exactly(rows, start)
     if hint is not None:
@@ -280,9 +280,9 @@ def _exactly(rows: Rows, start: Index) -> MarginSolution:
     )
 
 
-def _combination(rows: Rows, index: Index) -> Combination | None:
+def _combination(rows: Rows, index: Index, weights: Array) -> Combination | None:
     """Look for a vanishing combination of these points, with a proof where there is one."""
-    found = polish(rows, index)
+    found = polish(rows, index, weights)
     if found is not None and not found.proved and found.index.size <= LARGEST_SYSTEM:
         exact = vanishing(rows, found.index)
         if exact is not None:

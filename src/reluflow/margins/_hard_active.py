@@ -21,6 +21,7 @@ _DEPENDENT = 64 * EPS  # distance from the span of the active rows below which a
 _SINGULAR = 16 * EPS  # reciprocal condition number below which refinement would not converge
 _CONVERGED = 1e-26
 _MAX_REFINEMENTS = 12
+_WORK = 5e10  # operations after which the method gives up
 
 
 class Equality(NamedTuple):
@@ -112,7 +113,9 @@ def slacks(rows: Rows, v: Pair, active: Index) -> Array:
 def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishing | Stuck:
     """Run the method from the points ``index`` with coefficients ``weights >= 0``."""
     index, weights = _independent(rows, index, weights)
-    for _ in range(50 + 3 * min(rows.n, rows.d)):
+    work = 0.0
+    while work < _WORK:
+        work += 2.0 * rows.d * (rows.n + (index.size + 100.0) ** 2)
         solved = _until_positive(rows, index, weights)
         if solved is None:
             return Stuck(index, "the active points are too nearly dependent for double precision")

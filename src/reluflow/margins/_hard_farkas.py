@@ -21,28 +21,34 @@ class Combination(NamedTuple):
     proved: bool
 
 
-def polish(rows: Rows, index: Index) -> Combination | None:
-    """Look for a vanishing combination of the points ``index`` with all coefficients positive.
+def polish(rows: Rows, index: Index, weights: Array) -> Combination | None:
+    """Turn coefficients that nearly combine to zero into a vanishing combination, proved if possible.
 
     Solves ``sum c_i unit_i = 0``, ``sum c_i = 1`` by least squares with residuals in twice the working
-    precision. Points with non-positive coefficients are left out and the rest is tried again.
+    precision, on the points themselves and, where coefficients come out negative, on what is left without
+    them. Failing that, the weights as given are taken if their combination already vanishes to rounding.
     """
-    while index.size:
-        M = rows.unit(index)
-        found = _solve(M)
-        if found is None:
-            return None
-        c, rank = found
-        if (c.high > 0).all():
-            left = product(M.T, c)
-            if np.linalg.norm(left.high) > VANISHES * float(c.high @ np.linalg.norm(M, axis=1)):
-                return None
-            return Combination(index, c.high, rank == index.size and _proved(M, c))
-        index = index[c.high > 0]
+    kept = index
+    while kept.size > 1:
+        M = rows.unit(kept)
+        c = _solve(M)
+        positive = c.high > 0
+        if positive.all():
+            if _vanishes(M, c):
+                return Combination(kept, c.high, _proved(M, c))
+            break
+        kept = kept[positive]
+    if _vanishes(rows.unit(index), Pair.of(weights)):
+        return Combination(index, weights, False)
     return None
 
 
-def _solve(M: Array) -> tuple[Pair, int] | None:
+def _vanishes(M: Array, c: Pair) -> bool:
+    left = float(np.linalg.norm(product(M.T, c).high))
+    return left <= VANISHES * float(c.high @ np.linalg.norm(M, axis=1))
+
+
+def _solve(M: Array) -> Pair:
     from scipy.linalg import qr, solve_triangular
 
     k, d = M.shape
@@ -53,17 +59,15 @@ def _solve(M: Array) -> tuple[Pair, int] | None:
     diagonal = np.abs(np.diag(R))
     rank = int(np.count_nonzero(diagonal > max(E.shape) * EPS * diagonal[0]))
     kept = pivots[:rank]  # a basic solution: the other coefficients are 0 (Caratheodory)
-    c, error = Pair.of(np.zeros(k)), f
+    c, missing = Pair.of(np.zeros(k)), f
     for _ in range(6):
         step = np.zeros(k)
-        step[kept] = solve_triangular(R[:rank, :rank], Q[:, :rank].T @ error, check_finite=False)
+        step[kept] = solve_triangular(R[:rank, :rank], Q[:, :rank].T @ missing, check_finite=False)
         c = c.plus(step)
         if np.linalg.norm(step) <= EPS * EPS * np.linalg.norm(c.high):
             break
-        error = -product(E, c).plus(-f).high
-    if not np.isfinite(c.high).all() or not (c.high > 0).any():
-        return None
-    return c, rank
+        missing = -product(E, c).plus(-f).high
+    return c
 
 
 def _proved(M: Array, c: Pair) -> bool:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..problem import DataError, Dataset
 from ._integers import as_integers
-from ._patterns import Signs, exact_signs, gram_signs, is_orthogonally_separable, separability_violations
+from ._patterns import Signs, exact_signs, gram_signs, inseparable
 from ._strict import Maximum
 
 Array = npt.NDArray[np.float64]
@@ -41,26 +41,31 @@ def class_sectors(data: Dataset) -> tuple[Signs, Signs]:
     >>> class_sectors(Dataset([[1, 0, 0], [1, 1, 0], [0, 0, 1], [-1, 0, 1]], [1, 1, -1, -1]))
     (array([ 1,  1,  0, -1], dtype=int8), array([-1, -1,  1,  1], dtype=int8))
     """
-    wrong = next(separability_violations(data), None)
+    plus, minus, wrong = _scan(data)
     if wrong is not None:
         i, j = wrong
         raise DataError(
             f"class_sectors needs orthogonally separable data, but samples {i} and {j} (labels {data.y[i]:+g} and "
             f"{data.y[j]:+g}) have the wrong sign of their inner product; use extremal_directions(data) instead."
         )
-    return _class_sectors(data)
+    return plus, minus
 
 
-def _class_sectors(data: Dataset) -> tuple[Signs, Signs]:
+def _scan(data: Dataset) -> tuple[Signs, Signs, tuple[int, int] | None]:
+    """Return the two class sectors, and the first pair found that contradicts orthogonal separability."""
     plus = np.where(data.y > 0, 1, 0).astype(np.int8)
     minus = np.where(data.y < 0, 1, 0).astype(np.int8)
     for rows, columns, signs in gram_signs(data):
-        cross = (signs < 0) & np.not_equal.outer(data.y[rows], data.y[columns])
+        same = np.equal.outer(data.y[rows], data.y[columns])
+        wrong = np.argwhere(inseparable(same, signs))
+        if wrong.size:
+            return plus, minus, (int(rows[wrong[0, 0]]), int(columns[wrong[0, 1]]))
+        cross = (signs < 0) & ~same
         for index, hit in ((rows, cross.any(axis=1)), (columns, cross.any(axis=0))):
             away = index[hit]
             plus[away[data.y[away] < 0]] = -1
             minus[away[data.y[away] > 0]] = -1
-    return plus, minus
+    return plus, minus, None
 
 
 def closed_form(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]] | None:
@@ -75,9 +80,9 @@ def closed_form(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximu
             return None
         sector = data.y.astype(np.int8)
         return [_maximum(plus - slope * minus, sector)], [_minimum(minus - slope * plus, -sector)]
-    if not is_orthogonally_separable(data):
+    sector_plus, sector_minus, wrong = _scan(data)
+    if wrong is not None:
         return None
-    sector_plus, sector_minus = _class_sectors(data)
     up = [_maximum(plus, sector_plus)] if data.positives.size else []
     down = [_minimum(minus, sector_minus)] if data.negatives.size else []
     return up, down
@@ -118,17 +123,22 @@ def _line(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]]:
     return up, down
 
 
-def _pull_together(data: Dataset, slope: float, block: int = 1024) -> bool:
+def _pull_together(data: Dataset, slope: float, block: int = 2048) -> bool:
     """Whether ``k . y_i x_i > 0`` for all i and all k = sum h_j y_j x_j, slope <= h_j <= 1, clearly (LL-A.2)."""
-    top = float(data.norms.max())
-    columns = data.signed / top
-    rows = data.signed / data.norms[:, None]
-    total = float((data.norms / top).sum())
-    error = 2 * (data.n + data.d + 8) * _EPS * total
+    units = data.signed / data.norms[:, None]
+    sizes = data.norms / data.norms.max()
+    worst = np.zeros(data.n)
+    error = 2 * (data.n + data.d + 8) * _EPS * float(sizes.sum())
     for lo in range(0, data.n, block):
-        inner = rows[lo : lo + block] @ columns.T
-        worst = np.where(inner > 0, slope * inner, inner).sum(axis=1)
-        if worst.min() <= error:
+        rows = slice(lo, lo + block)
+        for at in range(lo, data.n, block):
+            columns = slice(at, at + block)
+            inner = units[rows] @ units[columns].T
+            inner = np.where(inner > 0, slope * inner, inner)
+            worst[rows] += inner @ sizes[columns]
+            if at > lo:
+                worst[columns] += sizes[rows] @ inner
+        if worst[rows].min() <= error:
             return False
     return True
 

@@ -6,20 +6,22 @@ S_dead = {z : x_i.z <= 0 for all i}                                           K 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError, Undecided
 from ._integers import Integers, as_integers, independent, project_out, unit_float
-from ._patterns import exact_dot, exact_signs, gram_signs, sector
+from ._patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _EPS = 2.0**-52
+#: Most entries of X that are written as integers.
+_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ class DeadCone:
     integers : tuple of int or None
         The same direction exactly: ``x_i . integers <= 0`` for all i.
     weights : ndarray of shape (n,) or None
-        Positive weights with ``weights @ X = 0`` up to rounding, if there is no dead vector. It is proved that exact
-        positive weights lie within a small fraction of these, and that the points have full rank.
+        If there is no dead vector: weights >= 0 with ``weights @ X = 0`` up to rounding, positive on points of full
+        rank. It is proved that exact weights with the same zeros exist.
     """
 
     trivial: bool
@@ -96,8 +98,8 @@ def dead_cone(data: Dataset) -> DeadCone:
     r"""Decide whether :math:`S_\mathrm{dead} = \{z : x_i \cdot z \le 0\ \forall i\}` is only the origin.
 
     Either a non-zero dead vector is found and checked in integers, or positive weights
-    :math:`\sum_i \lambda_i x_i = 0` of points of full rank, which exclude one (multiply by z: every
-    :math:`x_i \cdot z` would be 0).
+    :math:`\sum_i \lambda_i x_i = 0` of some points of full rank, which exclude one (multiply by z: their
+    :math:`x_i \cdot z` would all be 0).
 
     Raises
     ------
@@ -115,17 +117,19 @@ def dead_cone(data: Dataset) -> DeadCone:
     for z in (-units.sum(axis=0), -data.X.sum(axis=0)):
         if z.any() and (found := _proved_dead(data.X, z)) is not None:
             return found
-    flat = np.ones(data.n)
-    if _proved_spanning(units, flat):
-        return DeadCone(True, None, None, flat / data.norms)
-    z, weights = _dead_program(units)
-    found = _proved_dead(data.X, z) if z is not None else None
-    if found is None:
-        found = _orthogonal_to_all(data.X)
+    z, weights = _inside_or_cancelling(units)
+    for attempt in (np.ones(data.n), weights):
+        if attempt is not None and _proved_spanning(data.X, attempt):
+            return DeadCone(True, None, None, attempt / data.norms)
+    found = _proved_dead(data.X, z) if z is not None else _orthogonal_to_all(data.X)
+    if found is None and z is None and data.X.size <= _ENTRIES:
+        z, weights = _flat_or_cancelling(units)
+        if z is not None:
+            found = _proved_dead(data.X, z)
+        elif _proved_spanning(data.X, weights):
+            return DeadCone(True, None, None, weights / data.norms)
     if found is not None:
         return found
-    if weights is not None and _proved_spanning(units, weights):
-        return DeadCone(True, None, None, weights / data.norms)
     raise Undecided(
         f"whether some vector is dead on all {data.n} samples is too close to call: the best vector found has "
         "inner products that are not clearly of one sign, and no positive weights that cancel the points were proved. "
@@ -137,13 +141,13 @@ def dead_cone(data: Dataset) -> DeadCone:
 def _proved_dead(X: Array, z: Array) -> DeadCone | None:
     """Check a vector in floating point, or after putting it exactly on the hyperplanes it almost lies on."""
     size = float(np.linalg.norm(z))
-    if not (isfinite(size) and size > 0):
+    if not (math.isfinite(size) and size > 0):
         return None
     z = z / size
     if (exact_signs(X, z[None]) <= 0).all():
         return DeadCone(False, z, tuple(int(v) for v in as_integers(z)[0]), None)
     cosine = (X @ z) / np.linalg.norm(X, axis=1)
-    if cosine.max() > 1e-7 or X.size > 2_000_000:
+    if cosine.max() > 1e-7 or X.size > _ENTRIES:
         return None
     on = np.abs(cosine) <= 1e-7
     points, _ = as_integers(X[on])
@@ -162,7 +166,7 @@ def _checked(X: Array, exact: Integers) -> DeadCone | None:
 def _orthogonal_to_all(X: Array) -> DeadCone | None:
     """Return a vector orthogonal to all points, if they do not span the space."""
     d = X.shape[1]
-    if X.size > 2_000_000 or np.linalg.matrix_rank(X / np.linalg.norm(X, axis=1)[:, None], tol=1e-9) == d:
+    if X.size > _ENTRIES or np.linalg.matrix_rank(X / np.linalg.norm(X, axis=1)[:, None], tol=1e-9) == d:
         return None
     points, _ = as_integers(X)
     basis = points[independent(points)]
@@ -173,58 +177,90 @@ def _orthogonal_to_all(X: Array) -> DeadCone | None:
     return None
 
 
-def _proved_spanning(units: Array, weights: Array) -> bool:
-    r"""Whether positive weights close to these cancel the points exactly, and the points have full rank.
+def _proved_spanning(X: Array, weights: Array) -> bool:
+    r"""Whether weights close to these, with the same zeros, cancel the unit points exactly and leave full rank.
 
     With d independent points B the weights of the others can be kept and those of B corrected by
     :math:`\delta = -B^{-1} r`, r the present sum. An approximate inverse R gives
-    :math:`|\delta| \le |R|\,|r| / (1 - |R B - I|)` in the maximum norm; the rounding of each term is added.
+    :math:`|\delta| \le |R|\,|r| / (1 - |R B - I|)` in the maximum norm; the rounding of each factor is added.
     """
     from scipy.linalg import qr
 
-    n, d = units.shape
-    if n <= d or not np.isfinite(weights).all() or weights.min() <= 0:
+    rows, weights = power_scaled(X[weights > 0]), weights[weights > 0]
+    n, d = rows.shape
+    if n <= d or not np.isfinite(weights).all():
         return False
-    order = qr((units * weights[:, None]).T, mode="r", pivoting=True, check_finite=False)[1]
-    basis = units[order[:d]].T
+    weights = weights / np.linalg.norm(rows, axis=1)
+    if np.abs(weights @ rows).max() > 1e-8 * weights.sum():
+        return False
+    order = qr((rows * weights[:, None]).T, mode="r", pivoting=True, check_finite=False)[1]
+    basis = rows[order[:d]].T
     try:
         inverse = np.linalg.inv(basis)
     except np.linalg.LinAlgError:
         return False
-    norm = float(np.abs(inverse).sum(axis=1).max())
-    # Entries of the points and weights are taken as the doubles they are; units is itself rounded, by one unit.
-    rounding = 4 * (n + d + 8) * _EPS
-    residual = float(np.abs(weights @ units).max()) + rounding * float(weights.sum())
-    defect = float(np.abs(inverse @ basis - np.eye(d)).sum(axis=1).max()) + rounding * d * norm
-    if not defect < 0.5:
+    for _ in range(2):
+        weights[order[:d]] -= inverse @ _weighted_sum(weights, rows)
+    if weights.min() <= 0:
         return False
-    return bool(2 * norm * residual < weights[order[:d]].min())
+    norm = float(np.abs(inverse).sum(axis=1).max())
+    residual = float(np.abs(_weighted_sum(weights, rows)).max()) * (1 + 4 * _EPS) + 1e-290 * n
+    defect = float(np.abs(inverse @ basis - np.eye(d)).sum(axis=1).max()) + 2 * (d + 8) * d * _EPS * norm
+    return bool(defect < 0.5 and 2 * (1 + 1e-9) * norm * residual < weights[order[:d]].min())
 
 
-def _dead_program(units: Array) -> tuple[Array | None, Array | None]:
-    """Best dead vector (largest total of -x.z) and best cancelling weights (all at least 1), by linear programming."""
-    from scipy.optimize import linprog
+def _weighted_sum(weights: Array, rows: Array) -> Array:
+    """``weights @ rows`` with each entry rounded once (entries and weights of moderate size)."""
+    terms = weights[:, None] * rows
+    errors = product_errors(np.broadcast_to(weights[:, None], rows.shape), rows, terms)
+    pairs = zip(terms.T, errors.T, strict=True)
+    return np.array([math.fsum(np.concatenate(pair).tolist()) for pair in pairs])
+
+
+def _inside_or_cancelling(units: Array) -> tuple[Array | None, Array | None]:
+    """Shortest z with ``u_i . z <= -1``, or else weights >= 0 of sum 1 that cancel the points.
+
+    A least-distance problem, solved as non-negative least squares on a growing set of points.
+    """
+    from scipy.optimize import nnls
 
     n, d = units.shape
-    vector = linprog(
+    system = np.vstack([-units.T, np.ones(n)])
+    unit = np.append(np.zeros(d), 1.0)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * d + 2)).astype(np.intp))
+    while True:
+        try:
+            weights = nnls(system[:, chosen], unit)[0]
+        except RuntimeError:  # its iteration limit
+            return None, None
+        rest = system[:, chosen] @ weights - unit
+        if np.linalg.norm(rest) <= 1e-10:
+            # Some points cancel. If all chosen ones can, none with a small weight, that makes the sturdier proof.
+            more, gap = nnls(units[chosen].T, -units[chosen].sum(axis=0))
+            every = np.zeros(n)
+            every[chosen] = 1.0 + more if gap <= 1e-10 * len(chosen) else weights
+            return None, every
+        z = rest[:d] / -rest[d]
+        inner = units @ z
+        wrong = np.setdiff1d(np.flatnonzero(inner > -1 + 1e-9), chosen)
+        if wrong.size == 0:
+            return z, None
+        chosen = np.append(chosen, wrong[np.argsort(-inner[wrong], kind="stable")[: 2 * d + 2]])
+
+
+def _flat_or_cancelling(units: Array) -> tuple[Array | None, Array]:
+    """Return a dead vector with the largest total of ``-u_i . z``, if positive, and weights >= 1 that nearly cancel."""
+    from scipy.optimize import linprog, nnls
+
+    n, d = units.shape
+    best = linprog(
         units.sum(axis=0),
         A_ub=np.vstack([units, -units]),
         b_ub=np.concatenate([np.zeros(n), np.ones(n)]),
         bounds=[(-1.0, 1.0)] * d,
     )
-    inside = linprog(  # as deep inside as possible: maximise t with x.z <= -t
-        np.append(np.zeros(d), -1.0),
-        A_ub=np.column_stack([units, np.ones(n)]),
-        b_ub=np.zeros(n),
-        bounds=[(-1.0, 1.0)] * d + [(0.0, 1.0)],
-    )
-    z = None
-    if inside.status == 0 and inside.x[-1] > 1e-9:
-        z = inside.x[:-1]
-    elif vector.status == 0 and vector.fun < -1e-9:
-        z = vector.x
-    weights = linprog(np.ones(n), A_eq=units.T, b_eq=np.zeros(d), bounds=[(1.0, None)] * n)
-    return z, weights.x if weights.status == 0 else None
+    z = best.x if best.status == 0 and best.fun < -1e-9 else None
+    return z, 1.0 + nnls(units.T, -units.sum(axis=0))[0]
 
 
 # -- how far apart the classes point --------------------------------------------------------------------

@@ -21,7 +21,7 @@ Signs = npt.NDArray[np.int8]
 _EPS = 2.0**-52
 #: Entries of a block of inner products that is formed at once (64 MB of doubles).
 _BLOCK = 2**23
-_PAIRS = 2**21
+_PAIRS = 2**20
 
 
 def exact_signs(A: npt.ArrayLike, B: npt.ArrayLike) -> Signs:
@@ -55,7 +55,7 @@ def exact_signs(A: npt.ArrayLike, B: npt.ArrayLike) -> Signs:
         raise ProblemError(
             f"the vectors have {left.shape[1]} and {right.shape[1]} entries; inner products need the same number."
         )
-    p, q = _scaled(left), _scaled(right)
+    p, q = power_scaled(left), power_scaled(right)
     out = np.empty((len(left), len(right)), dtype=np.int8)
     step = max(1, _BLOCK // max(1, len(right)))
     for lo in range(0, len(left), step):
@@ -128,11 +128,15 @@ def separability_violations(data: Dataset, strict: bool = False) -> Iterator[tup
     """
     for rows, columns, signs in gram_signs(data):
         same = np.equal.outer(data.y[rows], data.y[columns])
-        agree = np.where(same, signs, -signs)
-        wrong = (agree < 0) | ((agree == 0) & (same | strict))
-        for r, c in np.argwhere(wrong):
+        for r, c in np.argwhere(inseparable(same, signs, strict)):
             if rows[r] < columns[c]:
                 yield int(rows[r]), int(columns[c])
+
+
+def inseparable(same: npt.NDArray[np.bool_], signs: Signs, strict: bool = False) -> npt.NDArray[np.bool_]:
+    """Where a sign of x_i.x_j contradicts orthogonal separability, ``same`` telling which pairs have equal labels."""
+    agree = np.where(same, signs, -signs)
+    return np.asarray((agree < 0) | ((agree == 0) & (same | strict)))
 
 
 def is_orthogonally_separable(data: Dataset, strict: bool = False) -> bool:
@@ -165,7 +169,7 @@ def _as_rows(value: npt.ArrayLike, name: str) -> Array:
     return rows
 
 
-def _scaled(rows: Array) -> Array:
+def power_scaled(rows: Array) -> Array:
     """Rows times powers of two, largest entry in [1/2, 1): no product overflows, no sign changes."""
     exponent = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
     with np.errstate(under="ignore"):
@@ -175,16 +179,25 @@ def _scaled(rows: Array) -> Array:
 
 
 def _block_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
+    """Signs of one block; p and q are the rows of left and right times powers of two."""
     d = p.shape[1]
-    product = p @ q.T
-    # Twice the bound of the notes, and far more than what entries that became subnormal can contribute.
-    bound = (d + 4) * _EPS * np.outer(np.linalg.norm(p, axis=1), np.linalg.norm(q, axis=1))
-    signs = np.sign(product).astype(np.int8)
-    i, j = np.nonzero((np.abs(product) <= bound) & (bound > 0))
-    if i.size == 0:
+    u, v = (rows / np.maximum(np.linalg.norm(rows, axis=1), 0.25)[:, None] for rows in (p, q))
+    # Unit vectors make the bound one number: twice that of the notes, with room for the rounding of u and v
+    # themselves and for entries that became subnormal.
+    bound = (d + 16) * _EPS
+    product = u @ v.T
+    signs: Signs = (product > bound).astype(np.int8)
+    signs -= product < -bound
+    if not (open_ := signs == 0).any():
         return signs
-    exact = _bits(left)[i] + _bits(right)[j] + math.ceil(math.log2(max(d, 2))) <= 53
-    i, j = i[~exact], j[~exact]
+    if int(_bits(left).max()) + int(_bits(right).max()) + math.ceil(math.log2(max(d, 2))) <= 53:
+        return np.asarray(np.sign(p @ q.T), dtype=np.int8)  # short integers: nothing was rounded
+    if _narrow(left) and _narrow(right):
+        size = np.abs(u) @ np.abs(v).T
+        far = open_ & (np.abs(product) > bound * size)
+        signs[far] = np.sign(product[far])
+        open_ &= ~far & (size > 0)
+    i, j = np.nonzero(open_)
     step = max(1, _PAIRS // d)
     for lo in range(0, i.size, step):
         a, b = i[lo : lo + step], j[lo : lo + step]
@@ -204,26 +217,24 @@ def _bits(rows: Array) -> npt.NDArray[np.int64]:
 
 
 def _pair_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
-    """Sign of p_k . q_k, row by row: first with the sharper bound, then without any rounding."""
-    terms = p * q
-    size = np.abs(terms).sum(axis=1)
-    total = terms.sum(axis=1)
-    signs: Signs = np.sign(total).astype(np.int8)
-    # Above this size neither a product nor its rounding error underflows.
-    if min(_smallest(p), _smallest(q)) > 2.0**-450:
-        open_ = np.flatnonzero((np.abs(total) <= (p.shape[1] + 4) * _EPS * size) & (size > 0))
-        errors = _product_errors(p[open_], q[open_], terms[open_])
-        for k, both in zip(open_, np.hstack([terms[open_], errors]), strict=True):
-            signs[k] = np.sign(math.fsum(both.tolist()))
+    """Sign of p_k . q_k, row by row, without any rounding."""
+    signs = np.empty(len(p), dtype=np.int8)
+    if _narrow(left) and _narrow(right):
+        terms = p * q
+        both = np.hstack([terms, product_errors(p, q, terms)])
+        signs[:] = [np.sign(math.fsum(row)) for row in both.tolist()]
     else:
-        for row, (x, w) in enumerate(zip(left, right, strict=True)):
+        for k, (x, w) in enumerate(zip(left, right, strict=True)):
             exact = _rational_dot(x, w)
-            signs[row] = (exact > 0) - (exact < 0)
+            signs[k] = (exact > 0) - (exact < 0)
     return signs
 
 
-def _smallest(rows: Array) -> float:
-    return float(np.abs(rows[rows != 0]).min(initial=1.0))
+def _narrow(rows: Array) -> bool:
+    """Whether the entries of each row are so close in size that no product of scaled rows, nor its error, vanishes."""
+    exponent = np.frexp(rows)[1]
+    top = np.where(rows != 0, exponent, -5000).max(axis=1, keepdims=True, initial=-5000)
+    return bool((top - exponent)[rows != 0].max(initial=0) < 450)
 
 
 def _rational_dot(x: Array, w: Array) -> Fraction:
@@ -231,7 +242,7 @@ def _rational_dot(x: Array, w: Array) -> Fraction:
     return sum(terms, Fraction(0))
 
 
-def _product_errors(p: Array, q: Array, terms: Array) -> Array:
+def product_errors(p: Array, q: Array, terms: Array) -> Array:
     """``p * q - terms`` exactly (Dekker's product with Veltkamp's splitting)."""
 
     def split(a: Array) -> tuple[Array, Array]:

@@ -1,0 +1,141 @@
+"""Where the neurons are at a given time, from the pieces that the kernel wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._align_run import Starts, Written
+from ._align_surfaces import Surfaces
+from ._clock import Moved, move, move_frozen
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+#: What an event is.
+EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])
+# Sides in the log (see ON_INACTIVE, ON_ACTIVE of the kernel), seen from a sample opposite to its normal.
+_MIRROR = {1: -1, -1: 1, 0: 0, 2: 3, 3: 2}
+
+
+class Snapshot(NamedTuple):
+    """All neurons at some times: arrays of shape (times, p)."""
+
+    piece: Ints
+    moved: Moved
+    log_norm: Array
+    log_out: Array
+    sign: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The exact paths of all neurons."""
+
+    faces: Surfaces
+    start: Starts
+    written: Written
+    slope: float
+    frozen: bool  # the second layer is
+
+    @property
+    def last(self) -> Ints:
+        """Last piece of each neuron."""
+        return self.written.first[1:] - 1
+
+    def snapshot(self, times: Array) -> Snapshot:
+        """Sizes and signs at the given times (of the problem)."""
+        run, start = self.written, self.start
+        tau = times[:, None] * start.rate
+        piece = np.empty(tau.shape, dtype=np.int64)
+        for j, (lo, hi) in enumerate(zip(run.first[:-1], run.first[1:], strict=True)):
+            piece[:, j] = lo + np.searchsorted(run.tau[lo:hi], tau[:, j], side="right") - 1
+        force, out, along, perp = (column[piece] for column in (run.force, run.out, run.along, run.perp))
+        since = np.maximum(tau - run.tau[piece], 0.0)
+        if self.frozen:
+            moved = move_frozen(force, out, along, perp, since)
+        else:
+            moved = move(force, out, along, perp, np.broadcast_to(start.excess, out.shape), since)
+        with np.errstate(divide="ignore"):
+            log_norm = np.log(np.hypot(moved.along, moved.perp)) + moved.log_factor
+            log_out = np.log(moved.out) + moved.log_factor
+        # Against the force and on its ray: both shrink like e^-theta, of which nothing is left after e^-2theta.
+        ray = (perp == 0) & (along < 0) & (start.excess == 0) & (not self.frozen)
+        with np.errstate(divide="ignore"):
+            log_norm = np.where(ray, np.log(np.abs(along)) - moved.log_factor, log_norm)
+        log_out = np.where(ray, log_norm, log_out)
+        return Snapshot(
+            piece, moved, log_norm + start.log_unit, log_out + start.log_unit, run.sign[piece].astype(np.int8)
+        )
+
+    def directions(self, shot: Snapshot) -> Array:
+        """Unit vectors, shape (times, p, d); zero where w is."""
+        run, start = self.written, self.start
+        result = np.empty((*shot.piece.shape, start.w.shape[1]))
+        for j in range(start.out.size):
+            piece, where = np.unique(shot.piece[:, j], return_inverse=True)
+            w, c = self.corners(j, piece)
+            w, c = w[where], c[where]
+            at = shot.piece[:, j]
+            still = (run.force[at] == 0) | ((run.perp[at] == 0) & (run.along[at] < 0) & (not self.frozen))
+            fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[:, j]))
+            step = np.where(still, 0.0, run.sign[at] * shot.moved.step[:, j])
+            ahead = w * fade[:, None] + c * step[:, None]
+            size = np.linalg.norm(ahead, axis=1)
+            result[:, j] = ahead / np.where(size > 0, size, 1.0)[:, None]
+        return result
+
+    def corners(self, j: int, pieces: Ints) -> tuple[Array, Array]:
+        """Start of the given pieces (ascending) of neuron j, and the force there over the sign of its output."""
+        run, faces = self.written, self.faces
+        g = np.where(self.start.sides[j] > 0, 1.0, self.slope) * faces.weights
+        way = np.zeros_like(g)  # w = start + path * fixed + (path * g - way) @ normals
+        coefficient = np.empty((2, len(pieces), faces.m))
+        path = run.path[pieces]
+        done = int(run.entry[run.first[j]])
+        owner = np.repeat(
+            run.path[run.first[j] : run.first[j + 1]], np.diff(run.entry[run.first[j] : run.first[j + 1] + 1])
+        )
+        begin = done
+        for row, piece in enumerate(pieces):
+            end = int(run.entry[piece + 1])
+            which = run.surface[done:end]
+            np.add.at(g, which, run.change[done:end])
+            np.add.at(way, which, run.change[done:end] * owner[done - begin : end - begin])
+            coefficient[0, row], coefficient[1, row] = path[row] * g - way, g
+            done = end
+        w = self.start.w[j] + path[:, None] * faces.fixed + coefficient[0] @ faces.normals
+        return w, faces.fixed + coefficient[1] @ faces.normals
+
+    def events(self, j: int) -> npt.NDArray[np.void]:
+        """Everything that happens to the samples of neuron j, and the changes of its sign."""
+        run, faces = self.written, self.faces
+        pieces = np.arange(run.first[j], run.first[j + 1])
+        at = np.arange(run.entry[pieces[0]], run.entry[pieces[-1] + 1])
+        piece = np.repeat(pieces, np.diff(run.entry[pieces[0] : pieces[-1] + 2]))
+        many = np.diff(faces.start)[run.surface[at]]
+        at, piece = np.repeat(at, many), np.repeat(piece, many)
+        member = np.arange(at.size) - np.repeat(np.cumsum(many) - many, many)
+        sample = faces.samples[faces.start[run.surface[at]] + member]
+        turned = faces.orient[sample] < 0
+        before, after = run.before[at].copy(), run.after[at].copy()
+        before[turned] = -before[turned]
+        after[turned] = [_MIRROR[int(v)] for v in after[turned]]
+        kind = np.full(at.size, "touch", dtype="U10")
+        kind[after == 0] = "slide"
+        kind[(after == 1) | ((after == 3) & (before < 0))] = "activate"
+        kind[(after == -1) | ((after == 2) & (before > 0))] = "deactivate"
+        # On the hyperplane counts as inactive: starting there, only being held or becoming active is an event.
+        begins = piece == pieces[0]
+        real = np.where(begins, (after == 0) | (after == 1), (before != 0) | (np.abs(after) == 1))
+        flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
+        found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
+        found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])
+        found["kind"] = np.concatenate([np.full(flips.size, "flip"), kind[real]])
+        order = np.concatenate([flips, piece[real]])
+        found["time"] = run.tau[order] / self.start.rate[j]
+        return np.asarray(found[np.lexsort([found["sample"], order])])
