@@ -33,12 +33,19 @@ if TYPE_CHECKING:
     from .problem import ReluflowError as ReluflowError
     from .problem import Undecided as Undecided
     from .problem import initialize as initialize
+    from .sectors import ExtremalDirections as ExtremalDirections
+    from .sectors import alignment_constants as alignment_constants
+    from .sectors import cones_of as cones_of
+    from .sectors import dead_cone as dead_cone
+    from .sectors import extremal_directions as extremal_directions
+    from .sectors import sector as sector
 
 _HOME_OF = {
     "BudgetExceeded": "problem",
     "DataError": "problem",
     "Dataset": "problem",
     "Example": "data",
+    "ExtremalDirections": "sectors",
     "Loss": "problem",
     "MarginSolution": "margins",
     "Network": "problem",
@@ -47,15 +54,20 @@ _HOME_OF = {
     "ProblemError": "problem",
     "ReluflowError": "problem",
     "Undecided": "problem",
+    "alignment_constants": "sectors",
     "class_margins": "margins",
+    "cones_of": "sectors",
     "dataset": "data",
+    "dead_cone": "sectors",
     "example": "data",
     "examples": "data",
+    "extremal_directions": "sectors",
     "initialize": "problem",
     "load": "data",
     "make": "data",
     "max_margin": "margins",
     "save": "data",
+    "sector": "sectors",
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import BudgetExceeded, Network, Problem, ProblemError
-from ._align_path import Paths, Snapshot
+from ._align_path import Paths
 from ._align_run import FATES, Written, run, starts
 from ._align_surfaces import surfaces
 from ._clock import time_to_angle

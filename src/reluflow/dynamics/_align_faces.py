@@ -19,6 +19,8 @@ from ._align_types import (
     N_ON,
     ON,
     PLACE,
+    SAVED_G,
+    SAVED_HELD,
     SIGN,
     STEP,
     TOL,
@@ -210,8 +212,11 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
     """Whether another choice of sides at the ridges met is a solution too, or there are too many to be sure."""
     if ridges > _ENUMERATE:
         return True
-    g, c, held = me.per[G].copy(), me.c.copy(), me.lists[HELD].copy()
     n, found = me.tally[N_HELD], False
+    put(1.0, me.per[G], me.per[SAVED_G])
+    put(1.0, me.c, me.saved)
+    for j in range(n):
+        me.lists[SAVED_HELD, j] = me.lists[HELD, j]
     for choice in range(1 << ridges):
         drop_all(me)
         bit = 0
@@ -223,14 +228,14 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
                 bit += 1
             _set(world, me, k, up)
         _relax(world, me)
-        if _fits(world, me, False) and distance(me.c, c) > 1e3 * tolerance(me):
+        if _fits(world, me, False) and distance(me.c, me.saved) > 1e3 * tolerance(me):
             found = True
             break
-    put(1.0, g, me.per[G])
-    put(1.0, c, me.c)
+    put(1.0, me.per[SAVED_G], me.per[G])
+    put(1.0, me.saved, me.c)
     drop_all(me)
     for j in range(n):
-        _hold(world, me, held[j])
+        _hold(world, me, me.lists[SAVED_HELD, j])
     return found
 
 

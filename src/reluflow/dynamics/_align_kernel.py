@@ -21,7 +21,7 @@ import numba
 import numpy as np
 
 from ._align_faces import drop_all, kind, settle, sum_force, tolerance
-from ._align_search import ahead_dense, ahead_lazy, refresh
+from ._align_search import ahead_dense, ahead_lazy, refresh, walk
 from ._align_types import (
     AGE,
     ALIGNED,
@@ -192,10 +192,10 @@ def _arrive(me: Neuron, dense: bool, step: float) -> None:
     near = TOL * (me.now[SIZE] + me.now[PEAK] / 16)
     z, r, next_one = me.per[Z], me.per[RATE], me.tally[NEXT]
     if dense:
-        for k in range(me.side.size):
-            z[k] += step * r[k]
-            if abs(z[k]) <= near and me.side[k] * r[k] < 0.0 and k != next_one:
-                _meet(me, k)
+        if walk(z, r, me.side, step, near) > 1:
+            for k in range(me.side.size):
+                if me.side[k] * z[k] <= near and me.side[k] * r[k] < 0.0 and k != next_one:
+                    _meet(me, k)
     else:
         for j in range(me.tally[N_SEEN]):
             k = me.lists[SEEN, j]

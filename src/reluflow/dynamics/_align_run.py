@@ -188,7 +188,7 @@ def _copy(me: Neuron, log: Log, row: int, fate: int) -> tuple[Any, ...]:
         log.change[:entries].copy(),
         fate,
         bool(me.tally[t.MANY]),
-        me.side.copy(),
+        me.side.astype(np.int8),
         me.w.copy(),
         me.c.copy(),
         on.astype(np.int32),

@@ -25,10 +25,10 @@ ON_INACTIVE, ON_ACTIVE = 2, 3
 
 # Rows of Neuron.per: numbers a hyperplane. With a Gram matrix Z = n.w and RATE = n.c are current; without one they
 # are as of path length AT and total turn AGE of c.
-G, WAS, Z, RATE, AT, AGE, KEY, STEP = range(8)
+G, WAS, Z, RATE, AT, AGE, KEY, STEP, SAVED_G = range(9)
 # Rows of Neuron.lists: event number of Z, the hyperplanes the neuron lies on, those of them that carry the sliding,
 # the place of each among the latter (or -1), candidates ordered as a heap, candidates looked at.
-SEEN_AT, ON, HELD, PLACE, HEAP, SEEN = range(6)
+SEEN_AT, ON, HELD, PLACE, HEAP, SEEN, SAVED_HELD = range(7)
 # Places in Neuron.now.
 SIGN, OUT, SIZE, PEAK, SIGMA, PATH, TAU, FORCE, ALONG, PERP, MASS, HEAVY, TURN, CAP, HORIZON, BEYOND, OPENED = range(17)
 # Places in Neuron.tally.
@@ -53,9 +53,10 @@ class Neuron(NamedTuple):
     w: Floats
     c: Floats
     old: Floats  # force before the event
-    side: Bytes  # +1, -1, 0 on the hyperplane
-    per: Floats  # (8, m)
-    lists: Ints  # (6, m)
+    saved: Floats  # another force
+    side: Floats  # +1, -1, 0 on the hyperplane
+    per: Floats  # (9, m)
+    lists: Ints  # (7, m)
     Q: Floats  # orthonormal rows spanning the held normals
     R: Floats  # normals[held].T = Q.T R
     now: Floats
@@ -78,9 +79,10 @@ def new_neuron(m: int, d: int) -> Neuron:
         np.zeros(d),
         np.zeros(d),
         np.zeros(d),
-        np.zeros(m, np.int8),
-        np.zeros((8, m)),
-        np.zeros((6, m), np.int64),
+        np.zeros(d),
+        np.zeros(m),
+        np.zeros((9, m)),
+        np.zeros((7, m), np.int64),
         np.empty((most, d)),
         np.empty((most, most)),
         np.zeros(17),
@@ -96,6 +98,7 @@ def new_log(rows: int, entries: int) -> Log:
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile; what is compiled is kept on disk by the one entry point in `_align_kernel`."""
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options["_nrt"] = False  # nothing is allocated, so views need no reference counts
     if function.__name__ == "dot":
         options["fastmath"] = {"reassoc", "contract"}  # sums in vector registers
     return numba.njit(**options)(function)  # type: ignore[no-any-return]

@@ -45,15 +45,16 @@ class BoxDistance:
 
     def solve(self, point: Array, h: Array) -> Array:
         """The shortest ``point - h @ N``, exactly: from a guess of the bounds met, else by bounded least squares."""
+        if self.slope == 1.0:
+            return np.asarray(point - self.N.sum(axis=0))
         free = (h > self.slope) & (h < 1.0)
         for _ in range(len(h) + 2):
-            fixed = point - h[~free] @ self.N[~free]
-            if free.any():
+            if free.any():  # the least change of h, so that a solution inside the box stays there
                 h = h.copy()
-                h[free] = np.linalg.lstsq(self.N[free].T, fixed, rcond=None)[0]
+                h[free] += np.linalg.lstsq(self.N[free].T, point - h @ self.N, rcond=None)[0]
             rest = point - h @ self.N
             pull = self.N @ rest
-            tiny = 1e-13 * np.linalg.norm(point) * np.sqrt(self.square) + 1e-300
+            tiny = 1e-12 * np.linalg.norm(rest) * np.sqrt(self.square) + 1e-300
             outside = free & ((h < self.slope) | (h > 1.0))
             loose = ~free & (((h <= self.slope) & (pull > tiny)) | ((h >= 1.0) & (pull < -tiny)))
             if not outside.any() and not loose.any():

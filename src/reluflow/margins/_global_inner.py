@@ -145,18 +145,17 @@ def search_gain(A: Array, y: Array, sign: float, slope: float, starts: Array) ->
     P, N = A[y == sign], A[y != sign]
     box = BoxDistance(N, slope)
     U = starts / np.linalg.norm(starts, axis=1)[:, None]
-    values = gains(A, y, sign, slope, U)
-    h = box.start(len(U))
+    values, h = gains(A, y, sign, slope, U), box.start(len(U))
+    moving = np.arange(len(U))
     for _ in range(40):
-        vertices = np.where(U @ P.T > 0, 1.0, slope) @ P
-        rest = vertices - h @ N
-        rest, h = box.sweep(rest, h, 3)
-        size = np.linalg.norm(rest, axis=1)
-        moved = rest / np.maximum(size, 1e-300)[:, None]
+        vertices = np.where(U[moving] @ P.T > 0, 1.0, slope) @ P
+        rest, h[moving] = box.sweep(vertices - h[moving] @ N, h[moving], 3)
+        moved = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]
         new = gains(A, y, sign, slope, moved)
-        better = new > values + 1e-300
-        gain = float((new - values).max(initial=0.0))
-        U, values = np.where(better[:, None], moved, U), np.where(better, new, values)
-        if not better.any() or gain < 1e-7 * values.max():
+        better = new > values[moving]
+        still = new > values[moving] + 1e-6 * max(float(values.max()), 0.0)
+        U[moving[better]], values[moving[better]] = moved[better], new[better]
+        moving = moving[still]
+        if not moving.size:
             break
     return _gain(np.inf, U, A, y, sign, slope, 0, "search")

@@ -123,7 +123,8 @@ def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Arra
     cost[-1] = -1.0
     total = np.concatenate([np.ones(J), np.zeros(q + 1)])[None]
     bounds = [(0, None)] * J + [(None, None)] * (q + 1)
-    result = linprog(cost, A, np.zeros(k), total, [1.0], bounds, method="highs")
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    result = linprog(cost, A, np.zeros(k), total, [1.0], bounds, method="highs", options=exact)
     if result.status != 0:
         return None
     kappa = np.maximum(-result.ineqlin.marginals, 0.0)
@@ -162,9 +163,7 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
         before, size = size, float(np.abs(residual).max())
         if step_ > 3 and size > 0.5 * before:
             break
-        step = np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0]
-        if not np.isfinite(step).all():
-            return None
+        step = _newton_step(jacobian, residual)
         nu, kappa, t = nu + step[: len(nu)], kappa + step[len(nu) : -1], t + float(step[-1])
     if size > 1e-6:
         return None
@@ -195,6 +194,17 @@ def _orthogonal(K: Array, r: int) -> Array:
     _, size, right = np.linalg.svd(K)
     rank = int((size > 1e-10 * size[0]).sum())
     return np.asarray(right[rank:].T)
+
+
+def _newton_step(jacobian: Array, residual: Array) -> Array:
+    """Solve for the step; the last equation follows from the others, and where they are dependent the least step."""
+    try:
+        step = np.linalg.solve(jacobian[:-1], -residual[:-1])
+    except np.linalg.LinAlgError:
+        step = np.full(jacobian.shape[1], np.inf)
+    if np.abs(step).max() < 1 and np.abs(jacobian @ step + residual).max() <= 1e-3 * np.abs(residual).max() + 1e-15:
+        return np.asarray(step)
+    return np.asarray(np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0])
 
 
 def _system(M: Array, rho: Array, nu: Array, kappa: Array, t: float, at: Array) -> tuple[Array, Array]:

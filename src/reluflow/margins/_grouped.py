@@ -209,6 +209,8 @@ def grouped_margin(
     answer = polish(gentle, start, sharp)
     if even < 1.0:
         answer = descend(program, answer, sharp)
+    if not (answer.t > 0).any():
+        raise Undecided("no active set could be found for the grouped program; the start is attached.", start)
     out = _assemble(data, program, answer, power, member.ravel(), copies, sign, slope, tolerance)
     if not out.verified:
         raise Undecided(
@@ -374,7 +376,7 @@ def _residuals(program: Program, v: Array, lam: Array, pull: Array) -> tuple[Gro
             dual=float(max(0.0, too_long.max(), wrong, -lam.min() / lam.sum())),
             stationarity=float(off.max(initial=0.0)),
             complementarity=float(np.minimum(lam * lengths, np.abs(slack / terms_of)).max()),
-            gap=float(abs(size - program.need @ lam) / size),
+            gap=float(abs(size - program.need @ lam) / (size + lam @ terms_of)),
         ),
         slack / terms_of,
     )

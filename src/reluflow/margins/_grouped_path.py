@@ -16,86 +16,109 @@ from ._grouped_solve import Array, Index, Program, Wide
 
 
 class Path(NamedTuple):
-    """Multipliers and slacks of the rows, amplitudes and ``(1 - |c_G|^2)/2`` of the groups, all positive."""
+    """A point of the path: pairs (multiplier, slack) of points and walls, (t, (1 - |c|^2)/2) of groups."""
 
     lam: Wide
-    t: Wide
     slack: Wide
+    push: Wide
+    room: Wide
+    t: Wide
     hidden: Wide
 
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """The program without walls: each wall is a row that only its own group sees and that needs nothing."""
+    """The points and walls that take part; the walls stand group by group, ``ends[g]:ends[g + 1]``."""
 
     rows: Wide
     gain: Array
     need: Array
+    wall_rows: Wide
+    ends: Index
     frames: list[Array]
 
-    def forces(self, lam: Wide) -> Wide:
-        """``c_G``: the force on each group along its sliding surfaces."""
+    def forces(self, lam: Wide, push: Wide) -> Wide:
+        """``c_G``: force plus push of the walls, along the sliding surfaces."""
         c = (self.gain * lam) @ self.rows
-        return np.stack([x - (x @ f.T) @ f for x, f in zip(c, self.frames, strict=True)])
-
-    def matrix(self, t: Wide, effect: Wide) -> Array:
-        """Derivative of the margins and of ``(1 - |c_G|^2)/2`` by (lam, t)."""
-        m = self.need.size
-        rows = self.rows.astype(np.float64)
-        J = np.zeros((m + t.size, m + t.size))
         for g, frame in enumerate(self.frames):
-            seen = np.flatnonzero(self.gain[g])
-            R = self.gain[g, seen, None] * rows[seen]
-            R = R - (R @ frame.T) @ frame
-            J[np.ix_(seen, seen)] += float(t[g]) * (R @ R.T)
-        J[:m, m:], J[m:, :m] = effect.T, -effect
-        return J
+            mine = slice(self.ends[g], self.ends[g + 1])
+            c[g] += push[mine] @ self.wall_rows[mine]
+            c[g] -= (c[g] @ frame.T) @ frame
+        return c
 
 
-def flatten(program: Program, points: Index, owner: Index, wall: Index) -> Flat:
-    """Keep the named points, and the named walls of their owners, as rows."""
-    only = np.zeros((program.groups, wall.size))
-    only[owner, np.arange(wall.size)] = program.side[owner, wall]
-    frames = [np.linalg.svd(program.rows[f], full_matrices=False)[2] for f in program.fixed]
+def flatten(program: Program, points: Index, walls: list[Index]) -> Flat:
+    """Keep the named points and, for each group, the named walls."""
+    rows = [program.side[g, w, None] * program.rows[w] for g, w in enumerate(walls)]
     return Flat(
-        program.rows[np.concatenate([points, wall])].astype(np.longdouble),
-        np.hstack([program.gain[:, points], only]),
-        np.concatenate([program.need[points], np.zeros(wall.size)]),
-        frames,
+        program.rows[points].astype(np.longdouble),
+        program.gain[:, points],
+        program.need[points],
+        np.concatenate(rows).astype(np.longdouble),
+        np.concatenate([[0], np.cumsum([w.size for w in walls])]),
+        [np.linalg.svd(program.rows[f], full_matrices=False)[2] for f in program.fixed],
     )
 
 
 def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
     """Newton's method with a falling mu from any positive start; the system is monotone, so it is never singular."""
-    m, groups = lam.size, t.size
-    smallest = float(flat.need[flat.need > 0].min())
-    slack = np.maximum(np.abs(t @ _effect(flat, flat.forces(lam)) - flat.need), 1e-3)
-    hidden = np.ones(groups, dtype=np.longdouble)
+    k = flat.wall_rows.shape[0]
+    owner = np.repeat(np.arange(t.size), np.diff(flat.ends))
+    one = np.longdouble(1)
+    top = one * max(float(t.sum()), 1.0)
+    state = Path(lam, np.full(lam.size, top), np.full(k, lam.mean()), np.full(k, top), t, np.full(t.size, one))
     for _ in range(400):
-        c = flat.forces(lam)
-        effect = _effect(flat, c)
-        true_slack, true_hidden = t @ effect - flat.need, (1 - (c**2).sum(axis=1)) / 2
-        mu = float((lam @ slack + t @ hidden) / (m + groups))
-        off = float(max(np.abs(true_slack - slack).max(), np.abs(true_hidden - hidden).max()))
-        if mu < 1e-20 * smallest:
+        lam, slack, push, room, t, hidden = state
+        c = flat.forces(lam, push)
+        effect = flat.gain * (c @ flat.rows.T)
+        touch = (c[owner] * flat.wall_rows).sum(axis=1)
+        true = t @ effect - flat.need, t[owner] * touch, (1 - (c**2).sum(axis=1)) / 2
+        mu = float((lam @ slack + push @ room + t @ hidden) / (lam.size + k + t.size))
+        off = max(float(np.abs(x - y).max(initial=0.0)) for x, y in zip(true, (slack, room, hidden), strict=True))
+        if mu < 1e-20 * flat.need.min():
             break
-        J = flat.matrix(t, effect)
-        J[np.diag_indices(m + groups)] += np.concatenate([slack / lam, hidden / t]).astype(np.float64)
         goal = (0.15 if off < 1e3 * mu + 1e-14 * float(t.sum()) else 0.7) * mu
-        step = balanced_solve(J, np.concatenate([goal / lam - true_slack, goal / t - true_hidden]))
-        if not np.isfinite(step).all():
+        rhs = [goal / x - y for x, y in zip((lam, push, t), true, strict=True)]
+        moves = _newton_step(flat, state, effect, touch, rhs)
+        if not all(np.isfinite(x).all() for x in moves):
             break
-        d_lam, d_t = step[:m], step[m:]
-        d_slack, d_hidden = (goal - slack * d_lam) / lam - slack, (goal - hidden * d_t) / t - hidden
-        pairs = ((lam, d_lam), (t, d_t), (slack, d_slack), (hidden, d_hidden))
-        alpha = min(1.0, *(0.98 * _reach(x, dx) for x, dx in pairs))
-        lam, t, slack, hidden = (x + alpha * dx for x, dx in pairs)
-    return Path(lam, t, slack, hidden)
+        steps = []
+        for x, dx, y in zip((lam, push, t), moves, (slack, room, hidden), strict=True):
+            steps += [dx, (goal - y * dx) / x - y]
+        alpha = min(1.0, *(0.98 * _reach(x, dx) for x, dx in zip(state, steps, strict=True)))
+        state = Path(*(x + alpha * dx for x, dx in zip(state, steps, strict=True)))
+    return state
 
 
-def _effect(flat: Flat, forces: Wide) -> Wide:
-    """What a unit of each group gives to each row, (G, m)."""
-    return np.asarray(flat.gain * (forces @ flat.rows.T))
+def _newton_step(flat: Flat, state: Path, effect: Wide, touch: Wide, rhs: list[Wide]) -> tuple[Array, Array, Array]:
+    """Steps of lam, push and t. The walls of a group meet only that group and are eliminated first."""
+    n, groups = state.lam.size, state.t.size
+    J = np.zeros((n + groups, n + groups))
+    J[:n, n:], J[n:, :n] = effect.T, -effect
+    J[np.diag_indices(n + groups)] += np.concatenate([state.slack / state.lam, state.hidden / state.t]).astype(float)
+    b = np.concatenate([rhs[0], rhs[2]]).astype(np.float64)
+    rows, kept = flat.rows.astype(np.float64), []
+    for g, frame in enumerate(flat.frames):
+        mine, t = slice(flat.ends[g], flat.ends[g + 1]), float(state.t[g])
+        R, V = flat.gain[g][:, None] * rows, flat.wall_rows[mine].astype(np.float64)
+        R, V = R - (R @ frame.T) @ frame, V - (V @ frame.T) @ frame
+        J[:n, :n] += t * (R @ R.T)
+        if not len(V):
+            kept.append(np.zeros((0, n + groups + 1)))
+            continue
+        D = t * (V @ V.T) + np.diag((state.room[mine] / state.push[mine]).astype(np.float64))
+        right = np.zeros((len(V), n + groups + 1))
+        right[:, :n], right[:, n + g] = t * (V @ R.T), touch[mine]
+        right[:, -1] = rhs[1][mine]
+        left = np.zeros((n + groups, len(V)))
+        left[:n], left[n + g] = t * (R @ V.T), -touch[mine]
+        solved = balanced_solve(D, right)
+        J -= left @ solved[:, :-1]
+        b -= left @ solved[:, -1]
+        kept.append(solved)
+    x = balanced_solve(J, b[:, None])[:, 0]
+    push = np.concatenate([s[:, -1] - s[:, :-1] @ x for s in kept])
+    return x[:n], push, x[n:]
 
 
 def _reach(x: Wide, dx: Wide | Array) -> float:
@@ -103,18 +126,18 @@ def _reach(x: Wide, dx: Wide | Array) -> float:
     return float(np.min(-x[dx < 0] / dx[dx < 0], initial=np.inf))
 
 
-def balanced_solve(J: Array, rhs: Array | Wide, cutoff: float = 0.0) -> Array:
+def balanced_solve(J: Array, rhs: Array, cutoff: float = 0.0) -> Array:
     """Solve after scaling rows and columns to entries of order one; by least squares if there is a cutoff."""
     left, right = np.ones(len(J)), np.ones(len(J))
     for _ in range(3):
         size = np.abs(J * left[:, None] * right)
         for side, top in ((left, size.max(axis=1)), (right, size.max(axis=0))):
             side /= np.sqrt(np.where(top > 0, top, 1.0))
-    scaled, K = (left * rhs).astype(np.float64), J * left[:, None] * right
+    scaled, K = left[:, None] * rhs, J * left[:, None] * right
     with np.errstate(over="ignore", invalid="ignore"):
         if not cutoff:
             try:
-                return np.asarray(right * np.linalg.solve(K, scaled))
+                return np.asarray(right[:, None] * np.linalg.solve(K, scaled))
             except np.linalg.LinAlgError:  # singular to working precision
                 cutoff = 1e-16
-        return np.asarray(right * np.linalg.lstsq(K, scaled, rcond=cutoff)[0])
+        return np.asarray(right[:, None] * np.linalg.lstsq(K, scaled, rcond=cutoff)[0])

@@ -71,23 +71,22 @@ def descend(program: Program, begin: Polished, tolerance: float) -> Polished:
     n, answer = program.rows.shape[0], begin
     points, walls = np.zeros(n, dtype=bool), np.zeros((program.groups, n), dtype=bool)
     slack, inside = _distances(program, begin.t, np.stack([s.point for s in begin.shadows]))
-    for _ in range(3):
-        points, walls = _closest(slack, points), _closest(inside, walls)
-        chosen, (owner, wall) = np.flatnonzero(points), np.nonzero(walls)
-        flat = flatten(program, chosen, owner, wall)
-        lam = np.full(chosen.size + wall.size, np.longdouble(1e-3) * begin.lam.sum() / chosen.size)
-        lam[: chosen.size] = np.maximum(begin.lam[chosen], lam[0])
+    for _ in range(4):
+        points = _closest(slack, points, 400)
+        walls = np.stack([_closest(row, have, 100) for row, have in zip(inside, walls, strict=True)])
+        chosen, near = np.flatnonzero(points), [np.flatnonzero(row) for row in walls]
+        flat = flatten(program, chosen, near)
+        lam = np.maximum(begin.lam[chosen], 1e-3 * begin.lam.sum() / chosen.size)
         path = follow_path(flat, lam, np.maximum(begin.t, 1e-3 * begin.t.sum() / program.groups))
-        slack, inside = _distances(program, path.t, flat.forces(path.lam))
-        weight = np.zeros(n, dtype=np.longdouble)
-        weight[chosen] = path.lam[: chosen.size]
-        room = slack.copy()
-        room[chosen] = (path.slack[: chosen.size] / program.terms(path.t)[chosen]).astype(np.float64)
-        pushing = path.lam[chosen.size :] > path.slack[chosen.size :] / path.t[owner]
-        guesses = [wall[(owner == g) & pushing] for g in range(program.groups)]
+        slack, inside = _distances(program, path.t, flat.forces(path.lam, path.push))
+        weight, room = np.zeros(n, dtype=np.longdouble), slack.copy()
+        weight[chosen] = path.lam
+        room[chosen] = (path.slack / program.terms(path.t)[chosen]).astype(np.float64)
+        pushing = path.push > path.room / np.repeat(path.t, np.diff(flat.ends))
+        guesses = [w[pushing[flat.ends[g] : flat.ends[g + 1]]] for g, w in enumerate(near)]
         rough = Polished(weight, path.t, project_all(program, weight, np.arange(n), guesses), False)
         answer = _sharpen(program, rough, room, path.hidden.astype(np.float64), tolerance)
-        if answer.exact or not ((slack < 0) & ~points).any() and not ((inside < 0) & ~walls).any():
+        if answer.exact or not (((slack < 0) & ~points).any() or ((inside < 0) & ~walls).any()):
             break
     return answer
 
@@ -101,11 +100,12 @@ def _distances(program: Program, t: Wide, force: Wide) -> tuple[Array, Array]:
     return slack, np.where(program.side == 0, np.inf, program.side * (force.astype(np.float64) @ program.rows.T))
 
 
-def _closest(slack: Array, have: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _closest(slack: Array, have: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.bool_]:
     """Add the most binding ones."""
-    order = np.argsort(slack, axis=None)[: 300 + int(have.sum())]
+    order = np.argsort(slack)
+    order = order[np.isfinite(slack[order]) & ~have[order]][:most]
     more = have.copy()
-    more.flat[order[np.isfinite(slack.flat[order])]] = True
+    more[order] = True
     return more
 
 
@@ -199,7 +199,7 @@ def _step(
     """
     J = _jacobian(program, active, living, t, shadows, effect)
     J[: active.size] /= scale[:, None]
-    return balanced_solve(J, -off.astype(np.float64), 1e-13)
+    return balanced_solve(J, -off.astype(np.float64)[:, None], 1e-13)[:, 0]
 
 
 def _jacobian(

@@ -193,17 +193,21 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
     if d * (n * program.groups + sum(w.size for w in walls)) <= _DENSE_ENTRIES:
         return _conic(program, everything, everyone, walls, tolerance)
     guesses = [_EMPTY] * program.groups
-    points, walls = _spread(n, max(64, 2 * d)), [_EMPTY] * program.groups
+    points, walls = _spread(n, 64), [_EMPTY] * program.groups
     team = everyone
     if program.groups > _FEW_GROUPS:
         shadows = project_all(program, np.full(n, 1.0 / n), everything, guesses)
         team = np.sort(np.argsort([-s.norm for s in shadows])[:_FEW_GROUPS])
-    rough = True
+    rough, before = True, np.inf
     for _ in range(200):
         start = _conic(program, points, team, walls, 1e-6 if rough else tolerance)
         cut = -1e-5 if rough else -1e-8
         size = points.size, team.size, sum(w.size for w in walls)
-        points = _add_worst(points, program.margins(start.v) - start.level * program.need, cut)
+        slack = program.margins(start.v) - start.level * program.need
+        if points.size > 200 and start.level < 0.999 * before:  # what is far from binding may go, while there is progress
+            points = points[slack[points] < 0.05 * np.abs(slack).max()]
+        before = start.level
+        points = _add_worst(points, slack, cut)
         for g in team if program.walls else ():
             length = float(np.linalg.norm(start.v[g]))
             if length > 1e-6:  # an absent group obeys its walls anyway

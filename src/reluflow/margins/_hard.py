@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from ..problem import DataError, Dataset, NotSeparable, Undecided
 from ..problem._arrays import Array, check_range
-from ._hard_active import TIE, Separated, Stuck, active_set
-from ._hard_exact import LARGEST_SYSTEM, ExactCombination, ExactSeparation, affordable, decide, vanishing
+from ._hard_active import Separated, Stuck, active_set
+from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, decide, vanishing
 from ._hard_extended import Pair, product
 from ._hard_farkas import Combination, polish
-from ._hard_rows import EPS, Index, Rows
+from ._hard_rows import EPS, TIE, Index, Rows
 from ._hard_search import search
 
 _GOOD = 1e-13  # residuals up to this size are rounding errors
@@ -74,7 +74,7 @@ class MarginSolution:
         :math:`\sum_i \lambda_i = |w|^2`. Not unique when the support is dependent; then one with independent
         active points is given.
     support : ndarray of int
-        The tight points, :math:`w \cdot z_i - 1 \le` ``tolerance`` (plus rounding), whatever their multiplier.
+        The tight points, :math:`w \cdot z_i - 1 \le` ``tolerance``, whatever their multiplier.
     active : ndarray of int
         The points with a positive multiplier.
     rank : int
@@ -140,16 +140,23 @@ def hard_margin(Z: npt.ArrayLike) -> MarginSolution:
       ...
     reluflow.problem.errors.NotSeparable: no vector has a positive inner product with all 3 points: ...
     """
-    rows = np.ascontiguousarray(Z, dtype=np.float64)
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise DataError(f"hard_margin needs a non-empty matrix with one point a row, not shape {rows.shape}.")
-    if not np.isfinite(rows).all():
+    points = np.ascontiguousarray(Z, dtype=np.float64)
+    if points.ndim != 2 or 0 in points.shape:
+        raise DataError(f"hard_margin needs a non-empty matrix with one point a row, not shape {points.shape}.")
+    rows = Rows.of(points)
+    if not (np.isfinite(rows.norms).all() and rows.norms.min() > 1e-140 and rows.norms.max() < 1e140):
+        _check(points)
+    return _solve(rows)
+
+
+def _check(points: Array) -> None:
+    """Say what is wrong with points whose norms look strange."""
+    if not np.isfinite(points).all():
         raise DataError("hard_margin needs finite numbers; Z has infinite or undefined entries.")
-    check_range(rows, "Z", DataError)
-    zero = np.flatnonzero(~rows.any(axis=1))
+    zero = np.flatnonzero(~points.any(axis=1))
     if zero.size:
-        _refuse(rows, zero[:1], np.ones(1), True)
-    return _solve(Rows.of(rows))
+        _refuse(points, zero[:1], np.ones(1), True)
+    check_range(points, "Z", DataError)
 
 
 def max_margin(data: Dataset) -> MarginSolution:
@@ -239,25 +246,28 @@ def _of_class(data: Dataset, members: Index, name: str) -> MarginSolution:
 
 def _solve(rows: Rows) -> MarginSolution:
     candidate = search(rows)
-    start, best, hint = candidate.index, None, None
+    start, best, hint, why = candidate.points, None, None, "rounding errors are too large"
     if candidate.vanishing:
-        hint = _combination(rows, candidate.index, candidate.weights)
+        hint = _combination(rows, candidate.points, candidate.weights)
     if hint is None:
-        outcome = active_set(rows, candidate.index, candidate.weights)
-        start = outcome.index
+        outcome = active_set(rows, candidate.points, candidate.weights)
+        start = outcome.points
         if isinstance(outcome, Separated):
-            best = _solution(rows, outcome.v.high, outcome.c, outcome.index, outcome.slack, outcome.error)
+            best = _solution(rows, outcome.v.high, outcome.c, outcome.points, outcome.slack, outcome.error)
             if best.verified:
                 return best
-        elif not isinstance(outcome, Stuck):
-            hint = _combination(rows, outcome.index, outcome.weights)
+        elif isinstance(outcome, Stuck):
+            why = outcome.why
+        else:
+            hint = _combination(rows, outcome.points, outcome.weights)
     if (hint is None or not hint.proved) and affordable(rows):
         return _exactly(rows, start)
     if hint is not None:
-        _refuse(rows.Z, hint.index, np.ldexp(hint.weights, -rows.exponents[hint.index]), hint.proved)
+        _refuse(rows.Z, hint.points, np.ldexp(hint.weights, -rows.exponents[hint.points]), hint.proved)
     raise Undecided(
-        f"whether the {rows.n} points are separable could not be verified in double precision: if they are, their "
-        "relative margin is near or below 1e-12. Remove (nearly) opposite or (nearly) equal points.",
+        f"whether the {rows.n} points are separable could not be verified in double precision: {why}. "
+        "Remove (nearly) opposite and (nearly) equal points, or use fewer dimensions: up to "
+        f"{LARGEST_SYSTEM} of them are decided in exact arithmetic.",
         best,
     )
 
@@ -266,10 +276,10 @@ def _exactly(rows: Rows, start: Index) -> MarginSolution:
     """Let rational arithmetic decide."""
     exact = decide(rows, start)
     if isinstance(exact, ExactCombination):
-        _refuse(rows.Z, exact.index, np.ldexp(exact.weights, -rows.exponents[exact.index]), True)
+        _refuse(rows.Z, exact.points, np.ldexp(exact.weights, -rows.exponents[exact.points]), True)
     if exact is None:
         raise Undecided(f"whether the {rows.n} points are separable took too many exact steps to decide.")
-    solution = _solution(rows, exact.v, exact.c, exact.index, exact.slack, 0.0)
+    solution = _solution(rows, exact.v, exact.c, exact.points, exact.slack, 0.0)
     if solution.verified:
         return solution
     raise Undecided(
@@ -283,10 +293,10 @@ def _exactly(rows: Rows, start: Index) -> MarginSolution:
 def _combination(rows: Rows, index: Index, weights: Array) -> Combination | None:
     """Look for a vanishing combination of these points, with a proof where there is one."""
     found = polish(rows, index, weights)
-    if found is not None and not found.proved and found.index.size <= LARGEST_SYSTEM:
-        exact = vanishing(rows, found.index)
+    if found is not None and not found.proved and found.points.size <= LARGEST_SYSTEM:
+        exact = vanishing(rows, found.points)
         if exact is not None:
-            return Combination(exact.index, exact.weights, True)
+            return Combination(exact.points, exact.weights, True)
     return found
 
 
@@ -310,7 +320,7 @@ def _solution(rows: Rows, v: Array, c: Array, index: Index, slack: Array, error:
         complementarity=float(c @ tight) / (total * length),
         gap=abs(length**2 - float(level @ c)) / length**2,
     )
-    support = np.flatnonzero(slack <= TIE + 8 * EPS * rows.norms * norm_w)
+    support = np.flatnonzero(slack <= TIE)
     active = np.sort(index[c > 0])
     rank = _rank(rows.unit(support)) if support.size > index.size else index.size
     reasons = {"zero multipliers": support.size > active.size, "dependent support": rank < support.size}

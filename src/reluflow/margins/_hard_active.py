@@ -13,15 +13,13 @@ import numpy as np
 
 from ..problem._arrays import Array
 from ._hard_extended import Pair, product
-from ._hard_rows import EPS, Index, Rows
-
-TIE = 1e-10  # a point counts as tight when w.z - 1 is at most this (plus rounding)
+from ._hard_rows import EPS, TIE, Index, Rows
 
 _DEPENDENT = 64 * EPS  # distance from the span of the active rows below which a row is taken to lie in it
 _SINGULAR = 16 * EPS  # reciprocal condition number below which refinement would not converge
 _CONVERGED = 1e-26
 _MAX_REFINEMENTS = 12
-_WORK = 5e10  # operations after which the method gives up
+_EXCHANGES, _WORK = 50, 5e10  # exchanges beyond three a dimension, and operations, before the method gives up
 
 
 class Equality(NamedTuple):
@@ -35,11 +33,11 @@ class Equality(NamedTuple):
 
 
 class Separated(NamedTuple):
-    """Optimal up to ``error``: vector, multipliers on ``index``, slack ``w.z - 1`` of every point."""
+    """Optimal up to ``error``: vector, multipliers on ``points``, slack ``w.z - 1`` of every point."""
 
     v: Pair
     c: Array
-    index: Index
+    points: Index
     slack: Array
     error: float
 
@@ -47,14 +45,14 @@ class Separated(NamedTuple):
 class Vanishing(NamedTuple):
     """Points that carry a non-negative combination which vanishes to rounding (unproved)."""
 
-    index: Index
+    points: Index
     weights: Array
 
 
 class Stuck(NamedTuple):
-    """Rounding stands in the way; ``index`` are the points of the last active set."""
+    """Rounding stands in the way; ``points`` is the last active set."""
 
-    index: Index
+    points: Index
     why: str
 
 
@@ -114,8 +112,10 @@ def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishin
     """Run the method from the points ``index`` with coefficients ``weights >= 0``."""
     index, weights = _independent(rows, index, weights)
     work = 0.0
-    while work < _WORK:
+    for _ in range(_EXCHANGES + 3 * min(rows.n, rows.d)):
         work += 2.0 * rows.d * (rows.n + (index.size + 100.0) ** 2)
+        if work > _WORK:
+            break
         solved = _until_positive(rows, index, weights)
         if solved is None:
             return Stuck(index, "the active points are too nearly dependent for double precision")
@@ -131,7 +131,7 @@ def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishin
         if isinstance(entered, (Vanishing, Stuck)):
             return entered
         index, weights = entered
-    return Stuck(index, "too many exchanges")
+    return Stuck(index, "the exchanges of active points did not come to an end")
 
 
 def _independent(rows: Rows, index: Index, weights: Array) -> tuple[Index, Array]:
@@ -155,11 +155,12 @@ def _until_positive(rows: Rows, index: Index, weights: Array) -> tuple[Index, Ar
         down = target <= 1e-24 * np.abs(target).max()
         if not down.any():
             return index, target, point
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steps = np.where(down & (weights > 0), weights / (weights - target), np.where(down, 0.0, np.inf))
-        step = min(float(steps.min()), 1.0)
+        steps = np.full(target.size, np.inf)
+        old, new = weights[down], np.minimum(target[down], 0.0)
+        steps[down] = np.divide(old, old - new, out=np.zeros_like(old), where=old > 0)
+        step = float(steps.min())  # at most 1
         moved = weights + step * (target - weights)
-        keep = (moved > 0) & ~(steps <= step)
+        keep = (steps > step) & ((moved > 0) | ~down)
         index, weights = index[keep], moved[keep]
     return None
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem._arrays import Array
-from ._hard_rows import Index, Rows
+from ._hard_extended import Pair, product
+from ._hard_rows import EPS, TIE, Index, Rows
 
 Integers = npt.NDArray[np.object_]
 
@@ -19,18 +20,18 @@ _EXCHANGES = 200
 
 
 class ExactSeparation(NamedTuple):
-    """The shortest vector, its multipliers on ``index`` and the slack of every point, correctly rounded."""
+    """The shortest vector, its multipliers on ``points`` and the slack of every point, correctly rounded."""
 
     v: Array
     c: Array
-    index: Index
+    points: Index
     slack: Array
 
 
 class ExactCombination(NamedTuple):
     """Positive coefficients of `unit` rows, correctly rounded, of a combination that vanishes exactly."""
 
-    index: Index
+    points: Index
     weights: Array
 
 
@@ -89,16 +90,16 @@ def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | Non
     weights = [Fraction(0)] * len(index)
     for _ in range(_EXCHANGES):
         index, weights, point = _until_positive(whole, index, weights)
-        V = sum((p * whole.row(i)[0] for p, i in zip(point.numerators, index, strict=True)), start=0)
-        vector = np.array([_float(int(x), point.denominator, -whole.lift) for x in np.asarray(V)])
-        slack = _slacks(whole, np.asarray(V), point.denominator, vector, index)
+        V = np.array(point.numerators, dtype=object) @ np.stack([whole.row(i)[0] for i in index])
+        v = _pair(V, point.denominator << whole.lift)
+        slack = _slacks(whole, V, point.denominator, v, index)
         worst = int(np.argmin(slack / rows.norms))
         if slack[worst] >= 0:
             c = [
                 _float(p, point.denominator, whole.row(i)[1] - whole.lift)
                 for p, i in zip(point.numerators, index, strict=True)
             ]
-            return ExactSeparation(vector, np.array(c), np.array(index, dtype=np.intp), slack)
+            return ExactSeparation(v.high, np.array(c), np.array(index, dtype=np.intp), slack)
         entered = _enter(whole, index, weights, worst)
         if isinstance(entered, ExactCombination):
             return entered
@@ -166,13 +167,26 @@ def _independent(whole: _Integers, index: list[int], weights: list[Fraction]) ->
     return [index[k] for k in kept], [weights[k] for k in kept]
 
 
-def _slacks(whole: _Integers, V: Integers, denominator: int, v: Array, index: list[int]) -> Array:
-    """``w.z_i - 1``: from the rounded vector where its sign is certain, exactly elsewhere."""
+def _pair(numerators: Integers, denominator: int) -> Pair:
+    """Round rationals to 106 bits."""
+    high, low = np.empty(len(numerators)), np.empty(len(numerators))
+    for k, x in enumerate(numerators):
+        high[k] = x / denominator
+        p, q = float(high[k]).as_integer_ratio()
+        low[k] = (x * q - p * denominator) / (denominator * q)
+    return Pair(high, low)
+
+
+def _slacks(whole: _Integers, V: Integers, denominator: int, v: Pair, index: list[int]) -> Array:
+    """``w.z_i - 1``: in floating point where its sign is certain, exactly elsewhere."""
     rows = whole.rows
-    w = rows.vector(v)
+    w = rows.vector(v.high)
     slack: Array = rows.Z @ w - 1.0
-    doubtful = np.flatnonzero(np.abs(slack) <= 2 * rows.rounding(w))
-    for i in doubtful.tolist():
+    doubtful = np.flatnonzero(np.abs(slack) <= TIE + 2 * rows.rounding(w))
+    level = rows.level(doubtful)
+    slack[doubtful] = product(rows.unit(doubtful), v).plus(-level).high / level
+    unclear = np.abs(slack[doubtful]) <= 4 * EPS * rows.rounding(w)[doubtful]
+    for i in doubtful[unclear].tolist():
         rhs = whole.rhs(i)
         excess = int(whole.row(i)[0] @ V) - rhs * denominator
         slack[i] = _float(excess, rhs * denominator, 0)

@@ -16,7 +16,7 @@ VANISHES = 1e-14  # relative length up to which a combination counts as vanishin
 class Combination(NamedTuple):
     """Positive coefficients of `unit` rows, and whether an exactly vanishing combination of them is proved."""
 
-    index: Index
+    points: Index
     weights: Array
     proved: bool
 

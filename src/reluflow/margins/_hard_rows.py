@@ -12,6 +12,7 @@ from ..problem._arrays import Array
 Index = npt.NDArray[np.intp]
 
 EPS = float(np.finfo(np.float64).eps)
+TIE = 1e-10  # a point counts as tight when w.z - 1 is at most this
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, islice
 from math import comb
 from typing import Literal, overload
@@ -41,18 +42,18 @@ from ..problem import Dataset, ProblemError
 from ..problem._network import check_slope
 from ._cells import cell_bound, enumerate_cells
 from ._closed import closed_form
-from ._integers import as_integers, independent, project_out
+from ._integers import as_integers, null_vector
 from ._patterns import Signs
 from ._strict import Judge, Maximum, TooLarge, float_maxima
 from ._sweep import sweep
-from ._zonotope import Nearest, nearest_point
+from ._zonotope import nearest_point
 
 Array = npt.NDArray[np.float64]
 Kind = Literal["max", "min"]
 Method = Literal["closed form", "sweep", "enumeration", "ascent"]
 
-# Directions within these angles of a hyperplane are tried both on it and off it; integers decide.
-_ZERO = (1e-12, 1e-9, 1e-7)
+# Directions within this angle of a hyperplane may be on it: integers decide.
+_ZERO = 1e-7
 
 
 @dataclass(frozen=True)
@@ -234,121 +235,121 @@ def _work(data: Dataset, enough: int) -> int:
 
 def _enumerate(X: Array, y: Array, slope: float, budget: int) -> tuple[list[Maximum], int]:
     """All strict local maxima, and how many candidates stayed undecided."""
-    candidates, unresolved = _cell_candidates(X, y, slope, budget)
+    judge = _Arbiter(X, y, slope)
+    candidates, unresolved = _cell_candidates(judge, budget)
     candidates |= _ray_candidates(X, y, slope)
-    verdicts = _judge(X, y, slope, sorted(candidates))
-    return [m for verdict in verdicts for m in verdict or ()], unresolved + verdicts.count(None)
+    found: list[Maximum] = []
+    for pattern in sorted(candidates):
+        verdict = judge.maxima(pattern)
+        unresolved += verdict is None
+        found.extend(verdict or ())
+    return found, unresolved
 
 
-def _judge(X: Array, y: Array, slope: float, patterns: list[bytes]) -> list[tuple[Maximum, ...] | None]:
-    """Return the strict maxima in each sector, None where that could not be decided."""
-    judge: Judge | None
-    try:
-        judge = Judge(X, y, slope)
-    except TooLarge:
-        judge = None
-    found: list[tuple[Maximum, ...] | None] = []
-    for pattern in patterns:
-        signs = np.frombuffer(pattern, dtype=np.int8)
+class _Arbiter:
+    """One labelling of the points: proposes the top of a frozen G, and decides sectors, exactly where it must."""
+
+    def __init__(self, X: Array, y: Array, slope: float) -> None:
+        self.X, self.y, self.slope = X, y, slope
+        self.plus, self.minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+        self.norms = np.linalg.norm(X, axis=1)
+
+    @cached_property
+    def exact(self) -> Judge | None:
         try:
-            found.append(float_maxima(X, y, slope, signs) if judge is None else judge.maxima(signs))
+            return Judge(self.X, self.y, self.slope)
         except TooLarge:
-            found.append(float_maxima(X, y, slope, signs))
-    return found
+            return None
+
+    def maxima(self, pattern: bytes) -> tuple[Maximum, ...] | None:
+        """Return the strict maxima in a sector, None where that could not be decided."""
+        sector = np.frombuffer(pattern, dtype=np.int8)
+        try:
+            if self.exact is not None:
+                return self.exact.maxima(sector)
+        except TooLarge:
+            pass
+        return float_maxima(self.X, self.y, self.slope, sector)
+
+    def top(self, cell: Signs, start: Array) -> tuple[Array, bytes | None]:
+        """Maximise G with the slopes of the positive samples frozen: a point near the maximum, and its exact sector.
+
+        The point is zero if the maximum is 0. The sector is None if it could not be decided.
+        """
+        X, plus, minus, slope = self.X, self.plus, self.minus, self.slope
+        base = np.where(cell > 0, 1.0, slope) @ X[plus] - slope * X[minus].sum(axis=0)
+        best = nearest_point(base, (1.0 - slope) * X[minus], start)
+        sector = np.zeros(len(X), dtype=np.int8)
+        sector[minus] = best.side
+        if not best.point.any() and best.clear:
+            return best.point, sector.tobytes()
+        cosine = (X[plus] @ best.point) / self.norms[plus]
+        sector[plus] = np.sign(cosine)
+        if best.clear and (np.abs(cosine) > 1e-8 * np.linalg.norm(best.point)).all():
+            return best.point, sector.tobytes()
+        if self.exact is None:
+            return best.point, None
+        frozen = np.zeros(len(X), dtype=np.int8)
+        frozen[plus] = cell
+        try:
+            exact = self.exact.top(frozen, sector)
+        except TooLarge:
+            return best.point, None
+        return (np.zeros(X.shape[1]), sector.tobytes()) if exact is None else (exact[0], exact[1].tobytes())
 
 
-def _patterns_near(X: Array, u: Array) -> set[bytes]:
-    """Sectors of u, with what is nearly orthogonal counted as on the hyperplane and as off it."""
-    cosine = (X @ u) / (np.linalg.norm(X, axis=1) * np.linalg.norm(u))
-    return {(np.sign(cosine) * (np.abs(cosine) > zero)).astype(np.int8).tobytes() for zero in _ZERO}
-
-
-def _concave_step(X: Array, y: Array, slope: float, slopes: Array, start: Array) -> Nearest:
-    """Maximise G with the slopes of the positive samples frozen (step 3 of the module's text)."""
-    plus, minus = y > 0, y < 0
-    base = slopes @ X[plus] - slope * X[minus].sum(axis=0)
-    return nearest_point(base, (1.0 - slope) * X[minus], start)
-
-
-def _cell_candidates(X: Array, y: Array, slope: float, budget: int) -> tuple[set[bytes], int]:
-    plus = np.flatnonzero(y > 0)
-    units = X[plus] / np.linalg.norm(X[plus], axis=1)[:, None]
+def _cell_candidates(arbiter: _Arbiter, budget: int) -> tuple[set[bytes], int]:
+    """Return the sectors of the maxima of all frozen G, and how many could not be decided."""
+    X, plus = arbiter.X, arbiter.plus
     if plus.size:
         cells = enumerate_cells(X[plus], max(2, budget))
         signs, witnesses = cells.signs, cells.witnesses
     else:
         signs, witnesses = np.zeros((1, 0), dtype=np.int8), np.zeros((1, X.shape[1]))
-    scale = float(np.linalg.norm(X, axis=1).sum())
     found: set[bytes] = set()
     unresolved = 0
     for cell, witness in zip(signs, witnesses, strict=True):
-        slopes = np.where(cell > 0, 1.0, slope)
-        best = _concave_step(X, y, slope, slopes, witness)
-        size = float(np.linalg.norm(best.point))
-        if size <= 1e-10 * scale:
-            unresolved += not (best.inner or _vanishes(X, y, slope, slopes, best.h))
-            continue
-        if not best.settled:
+        point, sector = arbiter.top(cell, witness)
+        if sector is None:
             unresolved += 1
-        if (cell * (units @ best.point) >= -_ZERO[-1] * size).all():  # else the maximum belongs to another cell
-            found |= _patterns_near(X, best.point)
+        elif point.any() and (np.frombuffer(sector, dtype=np.int8)[plus] * cell >= 0).all():
+            found.add(sector)  # else the maximum belongs to another cell, or there is none
     return found, unresolved
 
 
-def _vanishes(X: Array, y: Array, slope: float, slopes: Array, h: Array) -> bool:
-    """Whether H <= 0 everywhere, proved: some slopes within [slope, 1] of the negative samples cancel everything.
-
-    The slopes found in floating point are corrected, exactly, on a basis of those samples that are not at a bound.
-    """
-    plus, minus = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
-    weights = np.clip(slope + (1.0 - slope) * h, slope, 1.0)
-    every = np.empty(len(y))
-    every[plus], every[minus] = slopes, weights
-    points, _ = as_integers(X * y[:, None])
-    exact, _ = as_integers(np.append(every, [slope, 1.0]))
-    exact, bottom, top = exact[:-2], exact[-2], exact[-1]
-    rest = exact @ points
-    if not any(rest):
-        return True
-    room = np.minimum(weights - slope, 1.0 - weights)
-    order = np.argsort(-room, kind="stable")
-    inside = minus[order[room[order] > 0]]
-    inside = inside[independent(points[inside])]
-    left, correction, denominator = project_out(-rest, points[inside])
-    if any(left):
-        return False
-    new = exact[inside] * denominator + correction
-    return bool(all(bottom * denominator <= v <= top * denominator for v in new))
-
-
 def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[bytes]:
-    """Rays orthogonal to d - 1 independent negative samples that look like maxima with G <= 0."""
+    """Sectors of rays orthogonal to d - 1 independent negative samples, where a maximum with G <= 0 is possible."""
     d = X.shape[1]
     units = X / np.linalg.norm(X, axis=1)[:, None]
     scale = float(np.linalg.norm(X, axis=1).sum())
     minus = np.flatnonzero(y < 0)
     different = minus[np.unique(X[minus], axis=0, return_index=True)[1]]
     choices = combinations(different.tolist(), d - 1)
+    integers = as_integers(X)[0]
     found: set[bytes] = set()
     while part := list(islice(choices, chunk)):
         index = np.array(part, dtype=np.intp)
         _, values, right = np.linalg.svd(units[index])
-        regular = values[:, -1] > 1e-12
-        index, rays = index[regular], right[regular, -1]
-        inverse = np.linalg.pinv(X[index])
+        firm = values[:, -1] > 1e-5
+        rays = right[:, -1]
+        inverse = np.zeros((len(index), d, d - 1))
+        inverse[firm] = np.linalg.pinv(X[index[firm]])
         for u in (rays, -rays):
             z = u @ units.T
             np.put_along_axis(z, index, 0.0, axis=1)
-            on = np.abs(z) <= _ZERO[-1]
+            on = np.abs(z) <= _ZERO
             gradient = (np.where(z > 0, 1.0, slope) * ~on * y) @ X
             level = np.einsum("kd,kd->k", gradient, u)
             # If only these d - 1 samples are on their hyperplane, the gradient is sum_k t_k x_k along u^perp, and
             # D(v) = sum_k t_k v.x_k - phi(v.x_k) < 0 for all v means slope < t_k < 1.
             t = np.einsum("kd,kdm->km", gradient, inverse)
-            falls = (t > slope - 1e-7).all(axis=1) & (t < 1 + 1e-7).all(axis=1)
-            generic = on.sum(axis=1) == d - 1
-            for k in np.flatnonzero((level <= 1e-10 * scale) & (falls | ~generic)):
-                found |= _patterns_near(X, u[k])
+            falls = (t > slope - 1e-7).all(axis=1) & (t < 1 + 1e-7).all(axis=1) & (level <= 1e-10 * scale)
+            plain = firm & (on.sum(axis=1) == d - 1)
+            found |= {np.sign(z[k]).astype(np.int8).tobytes() for k in np.flatnonzero(plain & falls)}
+            for k in np.flatnonzero(~plain):
+                ray = null_vector(integers[index[k]])
+                if ray is not None:
+                    found |= {np.sign(integers @ v).astype(np.int8).tobytes() for v in (ray, -ray)}
     return found
 
 
@@ -359,37 +360,39 @@ def _climb(
     X: Array, y: Array, slope: float, starts: int, rng: np.random.Generator
 ) -> tuple[list[Maximum], list[int], int]:
     """Maxima reached from random starts, how often each, and how many limits stayed undecided."""
+    arbiter = _Arbiter(X, y, slope)
     counts: dict[bytes, int] = {}
-    maxima: dict[bytes, Maximum] = {}
-    unresolved: set[bytes] = set()
+    verdicts: dict[bytes, tuple[Maximum, ...] | None] = {}
+    unresolved = 0
     for _ in range(starts):
-        u = _ascend(X, y, slope, np.asarray(rng.standard_normal(X.shape[1])))
-        if u is None:
+        point, sector = _ascend(arbiter, np.asarray(rng.standard_normal(X.shape[1])))
+        if not point.any():
             continue
-        patterns = sorted(_patterns_near(X, u))
-        known = [p for p in patterns if p in maxima]
-        if not known:
-            verdicts = _judge(X, y, slope, patterns)
-            maxima |= {p: verdict[0] for p, verdict in zip(patterns, verdicts, strict=True) if verdict}
-            known = [p for p in patterns if p in maxima]
-            if not known and None in verdicts:
-                unresolved.add(patterns[0])
-        for pattern in known[:1]:
-            counts[pattern] = counts.get(pattern, 0) + 1
-    return list(maxima.values()), [counts.get(p, 0) for p in maxima], len(unresolved)
+        if sector is None:
+            unresolved += 1
+            continue
+        if sector not in verdicts:
+            verdicts[sector] = arbiter.maxima(sector)
+            unresolved += verdicts[sector] is None
+        counts[sector] = counts.get(sector, 0) + 1
+    found = [(verdict[0], counts[sector]) for sector, verdict in verdicts.items() if verdict]
+    return [m for m, _ in found], [k for _, k in found], unresolved
 
 
-def _ascend(X: Array, y: Array, slope: float, w: Array, steps: int = 1000) -> Array | None:
-    """Climb until the active positive samples stay the same; None if G > 0 is not reached."""
-    plus = y > 0
-    before: npt.NDArray[np.bool_] | None = None
+def _ascend(arbiter: _Arbiter, w: Array, steps: int = 1000) -> tuple[Array, bytes | None]:
+    """Climb until the active positive samples stay the same; the zero vector if G > 0 is not reached."""
+    X, plus = arbiter.X, arbiter.plus
+    cell = np.where(X[plus] @ w > 0, 1, -1).astype(np.int8)
+    sector: bytes | None = None
+    seen: set[bytes] = set()
     for _ in range(steps):
-        active = X[plus] @ w > 0
-        if before is not None and np.array_equal(active, before):
-            return w
-        before = active
-        best = _concave_step(X, y, slope, np.where(active, 1.0, slope), w)
-        if np.linalg.norm(best.point) <= 1e-10 * np.linalg.norm(X, axis=1).sum():
-            return None
-        w = best.point
-    return w
+        seen.add(cell.tobytes())
+        w, sector = arbiter.top(cell, w)
+        if sector is None or not w.any():
+            break
+        signs = np.frombuffer(sector, dtype=np.int8)[plus]
+        # A positive sample on its hyperplane is a valley floor: cross it.
+        cell = np.where(signs == 0, -cell, signs).astype(np.int8)
+        if cell.tobytes() in seen:
+            break
+    return w, sector

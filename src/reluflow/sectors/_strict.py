@@ -101,6 +101,37 @@ class Judge:
             Maximum(unit_float(u), value_along(u, int(gradient @ u), self.high, self.exponent), sector) for u in rays
         )
 
+    def top(self, cell: Signs, guess: Signs, pivots: int = 200) -> tuple[Array, Signs] | None:
+        """Direction and sector of the maximum on the ball of G with the slopes of the positive samples as in ``cell``.
+
+        None if that maximum is 0. ``guess`` says for each negative sample which side the maximum is on, 0 for on the
+        hyperplane. The conditions of the maximum w = b - sum_k h_k x_k (negative samples: h_k = 1 where w.x_k > 0,
+        h_k = slope where w.x_k < 0, between on the hyperplane) are checked exactly; the first sample that violates
+        them changes its state until none does. Raises `TooLarge` if that takes more than ``pivots`` changes.
+        """
+        minus = np.flatnonzero(self.y == -1)
+        points, state = self.X[minus], guess[minus].astype(np.int64)
+        tight = np.flatnonzero(state == 0)
+        extra = np.setdiff1d(tight, tight[independent(points[tight])])
+        state[extra] = -1
+        frozen = np.where(cell > 0, self.high, self.low) * (self.y == 1)
+        base = frozen @ self.X - self.low * points.sum(axis=0)
+        room = self.high - self.low
+        for _ in range(pivots):
+            tight = np.flatnonzero(state == 0)
+            rest = base - room * points[state > 0].sum(axis=0)
+            w, weights, denominator = project_out(rest, points[tight])
+            inner = points @ w
+            change = [(int(k), 0) for k in np.flatnonzero(np.sign(inner) * state < 0)]
+            for k, t in zip(tight, weights, strict=True):
+                if t < 0 or t > room * denominator:
+                    change.append((int(k), -1 if t < 0 else 1))
+            if not change:
+                return (unit_float(w), np.sign(self.X @ w).astype(np.int8)) if any(w) else None
+            first, new = min(change)
+            state[first] = new
+        raise TooLarge
+
     def _has(self, u: Integers, sector: Signs) -> bool:
         return bool(np.array_equal(np.sign(self.X @ u).astype(np.int8), sector))
 

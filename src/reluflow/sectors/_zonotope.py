@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Signs = npt.NDArray[np.int8]
 
 _EPS = 2.0**-52
 #: Two directions count as orthogonal, for guessing which constraints are tight, below this cosine.
@@ -27,17 +28,19 @@ class Nearest:
     Attributes
     ----------
     point : ndarray of shape (d,)
+        Zero, exactly, if zero was found to lie in the zonotope up to rounding.
+    side : ndarray of int8, shape (m,)
+        Sign of ``g_i . z`` as far as it can be told, 0 for those that count as orthogonal.
     h : ndarray of shape (m,)
-    inner : bool
-        Zero lies in the zonotope, inside a simplex of its vertices and away from the boundary of that.
-    settled : bool
-        Confirmed: by ``inner``, or by recomputing the point from the generators that it is orthogonal to.
+    clear : bool
+        The conditions that characterise the point hold with room for rounding: ``side`` and, if ``point`` is zero,
+        that fact, are right. Otherwise they are only the best guess.
     """
 
     point: Array
+    side: Signs
     h: Array
-    inner: bool
-    settled: bool
+    clear: bool
 
 
 def nearest_point(b: Array, g: Array, start: Array | None = None, sweeps: int = 10_000) -> Nearest:
@@ -46,7 +49,7 @@ def nearest_point(b: Array, g: Array, start: Array | None = None, sweeps: int = 
     It keeps a simplex of vertices whose minimum-norm point is inside. The vertex furthest in direction -z has
     ``h_i = [g_i . z > 0]``, so that one step costs one pass over the generators; in low dimension a few are enough.
 
-    >>> nearest_point(np.array([1.0, 1.0]), np.array([[2.0, 0.0]]), None).point     # h = 1/2
+    >>> nearest_point(np.array([1.0, 1.0]), np.array([[2.0, 0.0]])).point     # h = 1/2
     array([0., 1.])
     """
     scale = float(np.linalg.norm(b) + np.linalg.norm(g, axis=1).sum())
@@ -70,12 +73,11 @@ def nearest_point(b: Array, g: Array, start: Array | None = None, sweeps: int = 
         corners, h, weights = _shrink(corners, h, weights)
         z = weights @ corners
     slopes = weights @ h
-    size = float(np.linalg.norm(z))
-    if size <= 1e-10 * scale:
-        inner = len(weights) == len(b) + 1 and weights.min() > 1e-7 and _flatness(corners) > 1e-7
-        return Nearest(z, slopes, bool(inner), bool(inner))
-    point, confirmed = _polish(b, g, z, scale)
-    return Nearest(point, slopes, False, confirmed)
+    if np.linalg.norm(z) <= 1e-10 * scale:
+        inside = len(weights) == len(b) + 1 and weights.min() > _wobble(corners, z, scale)
+        side = (slopes >= 1).astype(np.int8) - (slopes <= 0)
+        return Nearest(np.zeros(len(b)), np.asarray(side, dtype=np.int8), slopes, bool(inside))
+    return _polished(b, g, z, slopes, scale)
 
 
 def _shrink(corners: Array, h: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -96,18 +98,35 @@ def _shrink(corners: Array, h: Array, weights: Array) -> tuple[Array, Array, Arr
     return corners, h, np.ones(1)
 
 
-def _flatness(corners: Array) -> float:
-    edges = corners[1:] - corners[0]
-    values = np.linalg.svd(edges, compute_uv=False)
-    return float(values[-1] / values[0])
+def _wobble(corners: Array, z: Array, scale: float) -> float:
+    """Bound on how much the weights of the corners change when their combination is moved from z to zero."""
+    thinnest = np.linalg.svd(corners[1:] - corners[0], compute_uv=False)[-1]
+    move = float(np.linalg.norm(z)) + 1e-13 * scale
+    return float(2 * np.sqrt(len(corners)) * move / thinnest) if thinnest > 1e-13 * scale else np.inf
 
 
-def _polish(b: Array, g: Array, z: Array, scale: float) -> tuple[Array, bool]:
-    """Recompute the point as a projection, from which generators it is orthogonal to."""
-    cosine = (g @ z) / (np.maximum(np.linalg.norm(g, axis=1), 1e-300) * np.linalg.norm(z))
+def _polished(b: Array, g: Array, z: Array, h: Array, scale: float) -> Nearest:
+    """Recompute the point as a projection, from which generators it is orthogonal to, and check its conditions."""
+    norms = np.maximum(np.linalg.norm(g, axis=1), 1e-300)
+    cosine = (g @ z) / (norms * np.linalg.norm(z))
     tight = np.abs(cosine) <= TIGHT
-    rest = b - (cosine > TIGHT) @ g
+    side = np.where(tight, 0, np.sign(cosine)).astype(np.int8)
+    point = b - (side > 0) @ g
+    on = np.zeros(0)
+    spread = 1.0
     if tight.any():
-        weights = np.linalg.lstsq(g[tight].T, rest, rcond=1e-12)[0]
-        rest = rest - weights @ g[tight]
-    return rest, bool(np.linalg.norm(rest - z) <= 1e-6 * np.linalg.norm(z) + 1e-14 * scale)
+        spread = (
+            float(np.linalg.svd(g[tight] / norms[tight, None], compute_uv=False)[-1]) if tight.sum() <= len(b) else 0.0
+        )
+        on = np.linalg.lstsq(g[tight].T, point, rcond=None)[0]
+        point = point - on @ g[tight]
+    size = float(np.linalg.norm(point))
+    off = (g[~tight] @ point) * side[~tight] / norms[~tight]
+    clear = (
+        spread > 1e-5
+        and size > 1e-9 * scale
+        and off.min(initial=np.inf) > 0.1 * TIGHT * size
+        and on.min(initial=1.0) > 1e-6
+        and on.max(initial=0.0) < 1 - 1e-6
+    )
+    return Nearest(point if size > 0 else z, side, h, bool(clear))
