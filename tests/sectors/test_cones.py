@@ -192,7 +192,7 @@ def test_constants_of_example_1():
         "t_1": "29.58054843",
         "t_1_h": "16.00339145",
         "t_1_sharp": "6.705863713",
-        "force_bound": "0.0148200352",
+        "output_bound": "0.0148200352",
     }
     for name, text in wanted.items():
         assert digits(getattr(k, name), text), name

@@ -39,7 +39,7 @@ from ._align_types import (
 )
 
 #: Part of |c| by which c may turn before all hyperplanes are looked at again (when there is no Gram matrix).
-WINDOW = 0.01
+WINDOW = 0.03
 _BLOCK = 32
 
 
@@ -184,7 +184,7 @@ def ahead_lazy(world: World, me: Neuron) -> float:
     together = 4 * TOL * me.now[SIZE] / me.now[FORCE]
     if me.now[TURN] >= me.now[CAP]:
         me.tally[N_SEEN] = 0
-        _open_window(me, 2 * (here - me.now[OPENED]))
+        _open_window(me, 2 * (here - me.now[OPENED]))  # what was too short shows, what was too long costs little
     else:
         _put_back(me)
     best = np.inf
@@ -204,4 +204,4 @@ def ahead_lazy(world: World, me: Neuron) -> float:
         if best < me.now[BEYOND] or me.now[BEYOND] == np.inf:
             return max(0.0, best - here)
         me.tally[N_SEEN] = 0
-        _open_window(me, 4 * (max(me.now[BEYOND], me.now[HORIZON]) - here))
+        _open_window(me, max(2 * (me.now[HORIZON] - me.now[OPENED]), 2 * (me.now[BEYOND] - here)))

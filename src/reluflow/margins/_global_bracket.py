@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._global_inner import Gain, exact_gain, search_gain
-from ._global_master import Columns, Point, Rows, fixed_directions, join, polish, solve
+from ._global_master import Columns, Point, Rows, fixed_directions, join, lift, polish, solve
 from ._global_plane import lay_out, solve_plane
 
 Array = npt.NDArray[np.float64]
@@ -171,6 +171,8 @@ def bracket(
         if state.closed(_GOAL) or after > 2 or not improve(state):
             break
         after += state.closed(tol)
+    if not state.closed(tol) and X.shape[1] == 2 and not E.size:
+        whole_plane(state)
     V, s = thin_out(*join(state.V, state.s, state.unit, 1e-13), state.unit, slope)
     weights = state.kappa / state.rho
     total = float(weights.sum())
@@ -197,7 +199,8 @@ def approach(state: Search, rounds: int) -> int:
     weights, round_ = np.zeros(0), 0
     for round_ in range(1, rounds + 1):
         rows, basis = state.frame()
-        found = fixed_directions(rows, state.U @ basis, state.us, state.slope)
+        # Long samples are asked for a little more than they need, which keeps the numbers of a size.
+        found = fixed_directions(replace(rows, rho=np.minimum(rows.rho, 1e3)), state.U @ basis, state.us, state.slope)
         if found is None:
             break
         weights, e, kappa, value = found
@@ -224,7 +227,7 @@ def approach(state: Search, rounds: int) -> int:
 def improve(state: Search) -> bool:
     """One round: solve the small program, then let the samples and neurons it lacks join. False when none does."""
     if state.unit.shape[1] == 2 and len(state.us) > _CROWD and not state.E.size:
-        return whole_plane(state)
+        return False  # left to the whole plane
     rows, basis = state.frame()
     if rows.X.size * len(state.us) > _LARGEST:
         return False
@@ -248,8 +251,8 @@ def improve(state: Search) -> bool:
     return new > 0
 
 
-def whole_plane(state: Search) -> bool:
-    """All cells of the plane at once; nothing is left to join afterwards."""
+def whole_plane(state: Search) -> None:
+    """All cells of the plane at once."""
     plane = lay_out(state.unit, state.y, state.rho, state.slope, state.signs)
     point = None if plane is None else solve_plane(plane)
     if point is not None:
@@ -257,7 +260,6 @@ def whole_plane(state: Search) -> bool:
         state.rows = np.arange(len(state.y))
         everything = Rows(state.unit, state.y, state.rho, state.E)
         state.prove(everything, point.kappa, "plane")
-    return False
 
 
 def add_rows(state: Search, q: Array, value: float) -> int:
@@ -288,16 +290,38 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
         if candidate is None or (cut is None and added):
             continue
         state.consider(candidate.V @ basis.T, candidate.s, candidate.e)
+        if rows.rho.max() > 100:
+            state.consider(lift(rows, candidate, state.slope).V @ basis.T, candidate.s, candidate.e)
         A = rows.X * candidate.kappa[:, None]
         found = [search_gain(A, rows.y, s, state.slope, state.starts(rows, basis)) for s in state.signs]
-        if max(float(g.values.max(initial=0.0)) for g in found) <= state.lower * (1 + 1e-6):
+        best = max(float(g.values.max(initial=0.0)) for g in found)
+        if cut is None or best <= max(state.lower, candidate.value) * (1 + 1e-6) + 1e-9:
             found = state.prove(rows, candidate.kappa) or found
+        if state.lower == 0 and state.upper < 1e-6:
+            vanish(state, rows, candidate.kappa)
         if state.closed(_GOAL):
             return 0
         for gain, sign in zip(found, state.signs, strict=True):
             better = gain.values > max(candidate.value, state.lower) * (1 + 1e-11)
             added += state.add(gain.directions[better] @ basis.T, sign)
     return added
+
+
+def vanish(state: Search, rows: Rows, kappa: Array) -> None:
+    """Where no neuron seems to gain anything, change the weights a little so that none does."""
+    for _ in range(5):
+        found = state.prove(rows, kappa)
+        if found is None or state.closed(_GOAL):
+            return
+        equations = []
+        for gain, sign in zip(found, state.signs, strict=True):
+            on = gain.directions[:20] @ rows.X.T > 0
+            effect = 0.5 * sign * rows.y * np.where(on, 1.0, state.slope)
+            equations += [(c[:, None] * rows.X).T for c in effect]
+        if not equations:
+            return
+        M = np.vstack(equations) * kappa
+        kappa = kappa * np.maximum(1 - np.linalg.lstsq(M, M.sum(axis=1), rcond=1e-10)[0], 0.0)
 
 
 def thin_out(V: Array, s: Array, unit: Array, slope: float) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budg
     """Maximum of F over the sphere, proved; values below ``floor`` are not looked into.
 
     In the plane by a sweep over the angles, else by all patterns of P where they are few, else by branch and bound,
-    which may give up after ``budget`` partial patterns with a bound that is valid but not attained.
+    which may give up after ``budget // 5`` partial patterns with a bound that is valid but not attained.
     """
     live = A.any(axis=1)
     A, y = A[live], y[live]
@@ -65,7 +65,7 @@ def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budg
     if count <= (5_000 if A.shape[1] > 6 else budget):
         signs = enumerate_cells(P, budget=max(2, count)).signs
         return _furthest(np.where(signs > 0, 1.0, slope) @ P, A, y, N, sign, slope)
-    bound, rest, nodes = furthest(P, N, slope, 2 * floor, budget)
+    bound, rest, nodes = furthest(P, N, slope, 2 * floor, budget // 5)
     unit = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]
     return _gain(0.5 * bound, unit, A, y, sign, slope, nodes, "branch and bound")
 

@@ -11,7 +11,7 @@ is a second-order cone program. E is empty, or holds directions that the weights
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -132,6 +132,21 @@ def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Arra
     return (result.x[:J], result.x[J : J + q], kappa / norm, float(result.x[-1])) if norm > 0 else None
 
 
+def lift(rows: Rows, point: Point, slope: float) -> Point:
+    """Nudge the neurons off the hyperplanes of long samples, where a tiny angle makes the whole margin."""
+    z = point.V @ rows.X.T
+    side = point.s[:, None] * rows.y
+    near = np.abs(z) * rows.rho < 0.5 * point.value
+    on = np.where(near, side > 0, z > 0)
+    c = 0.5 * side * np.where(on, 1.0, slope)
+    now = (0.5 * side * np.where(z > 0, z, slope * z)).sum(axis=0) + rows.E @ point.e
+    need = point.value / rows.rho + 16 * 2.0**-52 - now
+    held = (point.kappa > 0) | (need > 0)
+    effect = (c.T[held][:, :, None] * rows.X[held][:, None, :]).reshape(int(held.sum()), -1)
+    step = np.linalg.lstsq(effect, need[held], rcond=1e-12)[0]
+    return replace(point, V=point.V + step.reshape(point.V.shape))
+
+
 def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     """Newton on the optimality conditions, with everything below ``cut`` (relative) taken for zero.
 
@@ -157,9 +172,10 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     at = np.concatenate([[0], np.cumsum(dims)])
     nu = np.concatenate([B.T @ V[j] for j, B in enumerate(bases)] + [point.e])
     kappa, t = point.kappa[tight], point.value
+    spare = np.where(rho > 10, 16 * 2.0**-52, 0.0)  # rounding of the outputs at long samples
     size = np.inf
     for step_ in range(30):
-        residual, jacobian = _system(M, rho, nu, kappa, t, at)
+        residual, jacobian = _system(M, rho, spare, nu, kappa, t, at)
         before, size = size, float(np.abs(residual).max())
         if step_ > 3 and size > 0.5 * before:
             break
@@ -207,7 +223,9 @@ def _newton_step(jacobian: Array, residual: Array) -> Array:
     return np.asarray(np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0])
 
 
-def _system(M: Array, rho: Array, nu: Array, kappa: Array, t: float, at: Array) -> tuple[Array, Array]:
+def _system(
+    M: Array, rho: Array, spare: Array, nu: Array, kappa: Array, t: float, at: npt.NDArray[np.intp]
+) -> tuple[Array, Array]:
     k, width = M.shape
     norms = np.array([np.linalg.norm(nu[a:b]) for a, b in zip(at[:-1], at[1:], strict=True)])
     units = [nu[a:b] / max(n, 1e-300) for a, b, n in zip(at[:-1], at[1:], norms, strict=True)]
@@ -217,7 +235,7 @@ def _system(M: Array, rho: Array, nu: Array, kappa: Array, t: float, at: Array) 
         block = slice(at[j], at[j + 1])
         direction[block] = u
         curve[block, block] = (np.eye(len(u)) - np.outer(u, u)) / max(norms[j], 1e-300)
-    residual = np.concatenate([M @ nu - t / rho, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]])
+    residual = np.concatenate([M @ nu - t / rho - spare, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]])
     jacobian = np.zeros((k + width + 2, width + k + 1))
     jacobian[:k, :width], jacobian[:k, -1] = M, -1 / rho
     jacobian[k : k + width, :width] = -t * curve

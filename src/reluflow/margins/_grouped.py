@@ -346,7 +346,7 @@ def _assemble(
         cone_dual_norms=np.array([s.norm for s in answer.shadows])[member],
         living=np.flatnonzero(norms > 0),
         active=np.flatnonzero(slack <= 1e-10),
-        unique=_unique(program, answer, slack, copies),
+        unique=_unique(program, answer, slack, copies) if answer.exact else None,
         residuals=residuals,
         tolerance=tolerance,
         signs=sign,

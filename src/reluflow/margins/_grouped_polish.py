@@ -37,19 +37,21 @@ class Polished:
 
 def polish(program: Program, start: Start, tolerance: float) -> Polished:
     """Correct the active sets until the optimality conditions hold, or return the best that was found."""
-    shadows = project_all(program, start.lam, np.arange(program.rows.shape[0]), _touching(program, start))
-    share = np.linalg.norm(start.v, axis=1)
-    rough = Polished((start.lam / start.level).astype(np.longdouble), share / np.longdouble(start.level), shadows, False)
-    slack = (program.margins(start.v) - start.level * program.need) / program.terms(share)
-    hidden = 1.0 - np.array([s.norm for s in shadows]) / start.level
-    found = _sharpen(program, rough, slack, hidden, tolerance)
-    return found if found.exact else descend(program, rough, tolerance)
+    lam, length = (start.lam / start.level).astype(np.longdouble), np.linalg.norm(start.v, axis=1)
+    shadows = project_all(program, lam, np.arange(lam.size), _touching(program, start))
+    rough = Polished(lam, length / np.longdouble(start.level), shadows, False)
+    slack = (program.margins(start.v) - start.level * program.need) / program.terms(length)
+    hidden = 1.0 - np.array([s.norm for s in shadows])
+    for attempt in (lambda: _sharpen(program, rough, slack, hidden, tolerance), lambda: descend(program, rough, tolerance)):
+        found = attempt()
+        if found.exact:
+            return found
+    return rough
 
 
 def _sharpen(program: Program, rough: Polished, slack: Array, hidden: Array, tolerance: float) -> Polished:
-    """Read the active sets off an approximate solution, multiplier against slack, and solve for them."""
+    """Read the active sets off an approximate solution, multiplier against slack, and solve for them; else keep it."""
     weight, share = (rough.lam / rough.lam.sum()).astype(np.float64), (rough.t / rough.t.sum()).astype(np.float64)
-    found: Polished | None = None
     seen: set[bytes] = set()
     for factor in _THRESHOLDS:
         active, living = np.flatnonzero(weight > factor * slack), np.flatnonzero(share > factor * hidden)
@@ -59,8 +61,7 @@ def _sharpen(program: Program, rough: Polished, slack: Array, hidden: Array, tol
             now = _correct(program, rough, active, living, tolerance)
             if now.exact:
                 return now
-            found = found or now
-    return found or rough
+    return rough
 
 
 def descend(program: Program, begin: Polished, tolerance: float) -> Polished:

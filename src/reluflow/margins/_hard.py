@@ -22,7 +22,7 @@ from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, decide, v
 from ._hard_extended import Pair, product
 from ._hard_farkas import Combination, polish
 from ._hard_rows import EPS, TIE, Index, Rows
-from ._hard_search import search
+from ._hard_search import Candidate, search
 
 _GOOD = 1e-13  # residuals up to this size are rounding errors
 
@@ -140,13 +140,18 @@ def hard_margin(Z: npt.ArrayLike) -> MarginSolution:
       ...
     reluflow.problem.errors.NotSeparable: no vector has a positive inner product with all 3 points: ...
     """
+    return solve(as_rows(Z))
+
+
+def as_rows(Z: npt.ArrayLike) -> Rows:
+    """Check the points and measure them; a zero point is refused with itself as certificate."""
     points = np.ascontiguousarray(Z, dtype=np.float64)
     if points.ndim != 2 or 0 in points.shape:
         raise DataError(f"hard_margin needs a non-empty matrix with one point a row, not shape {points.shape}.")
     rows = Rows.of(points)
     if not (np.isfinite(rows.norms).all() and rows.norms.min() > 1e-140 and rows.norms.max() < 1e140):
         _check(points)
-    return _solve(rows)
+    return rows
 
 
 def _check(points: Array) -> None:
@@ -244,8 +249,9 @@ def _of_class(data: Dataset, members: Index, name: str) -> MarginSolution:
         raise Undecided(f"the {name} class: {error}", partial) from None
 
 
-def _solve(rows: Rows) -> MarginSolution:
-    candidate = search(rows)
+def solve(rows: Rows, candidate: Candidate | None = None) -> MarginSolution:
+    """Decide, from a guess at the active points if there is one."""
+    candidate = candidate or search(rows)
     start, best, hint, why = candidate.points, None, None, "rounding errors are too large"
     if candidate.vanishing:
         hint = _combination(rows, candidate.points, candidate.weights)

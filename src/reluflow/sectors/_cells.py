@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import BudgetExceeded, DataError, ProblemError, check_size
+from ..problem._arrays import as_float_array
 
 Array = npt.NDArray[np.float64]
 Signs = npt.NDArray[np.int8]
@@ -109,42 +110,46 @@ def cell_bound(X: npt.ArrayLike) -> int:
     """
     points = _as_points(X)
     unit = points / np.linalg.norm(points, axis=1)[:, None]
-    lines = unit[_distinct(unit, np.full(len(unit), 4 * _EPS))]
+    lines = unit[np.unique(parallel_owners(unit))]
     rank = _essential(lines)[0].shape[1]
     return 2 * sum(comb(len(lines) - 1, k) for k in range(rank))
 
 
 def _as_points(X: npt.ArrayLike) -> Array:
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or 0 in points.shape:
+    points = as_float_array(X, "X", 2, DataError)
+    if 0 in points.shape:
         raise DataError(f"X has shape {points.shape}; at least one point and one feature are needed, one point a row.")
-    if not np.isfinite(points).all() or not points.any(axis=1).all():
-        raise DataError("every row of X must be finite and not zero: a zero point has no hyperplane.")
-    top = np.abs(points).max(axis=1, keepdims=True)
-    return np.asarray(points / top)
+    zero = np.flatnonzero(~points.any(axis=1))
+    if zero.size:
+        raise DataError(f"X[{zero[0]}] is zero: it has no hyperplane. Drop the {zero.size} zero row(s).")
+    return np.asarray(points / np.abs(points).max(axis=1, keepdims=True))
 
 
-def _distinct(unit: Array, err: Array) -> npt.NDArray[np.intp]:
-    """Pick one representative of each line +-h, lines closer than the resolution or their own error being one."""
+def parallel_owners(unit: Array, err: Array | None = None) -> npt.NDArray[np.intp]:
+    """For each unit row the index of the row that stands for its line +-h.
+
+    Lines closer than the resolution, or than their own errors ``err``, are one.
+    """
+    noise = np.full(len(unit), 4 * _EPS) if err is None else err
     # Equal lines have equal |v.h| for any fixed v; a generic v tells nearly all others apart.
     v = np.cos(1.0 + np.sqrt(2.0) * np.arange(unit.shape[1]))
     key = np.abs(unit @ v) / np.linalg.norm(v)
     order = np.argsort(key, kind="stable")
-    window = np.maximum(RESOLUTION, 16 * err[order])
+    window = np.maximum(RESOLUTION, 16 * noise[order])
     apart = np.diff(key[order]) > 2 * np.maximum(window[1:], window[:-1])
     alone = np.concatenate([[True], apart]) & np.concatenate([apart, [True]])
-    keep = list(order[alone])
+    owner = np.arange(len(unit))
     crowd = order[~alone]
     runs = np.split(crowd, np.flatnonzero(np.concatenate([[True], apart])[~alone])[1:]) if crowd.size else []
     for rest in runs:
         while rest.size:
-            first = rest[np.argmin(err[rest])]
-            keep.append(first)
+            first = rest[np.argmin(noise[rest])]
             off = unit[rest] - np.outer(unit[rest] @ unit[first], unit[first])
-            far = np.linalg.norm(off, axis=1) > np.maximum(RESOLUTION, 8 * (err[rest] + err[first]))
+            far = np.linalg.norm(off, axis=1) > np.maximum(RESOLUTION, 8 * (noise[rest] + noise[first]))
             far[rest == first] = False
+            owner[rest[~far]] = first
             rest = rest[far]
-    return np.sort(np.array(keep, dtype=np.intp))
+    return owner
 
 
 def _essential(lines: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:
@@ -160,7 +165,7 @@ def _essential(lines: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:
 
 def _half_witnesses(unit: Array, err: Array, budget: int) -> tuple[Array, bool]:
     """One unit vector in each cell, one of every antipodal pair; False when it stopped after ``budget`` of them."""
-    keep = _distinct(unit, err)
+    keep = np.unique(parallel_owners(unit, err))
     coords, basis, order = _essential(unit[keep])
     lines, noise = coords[order], err[keep][order]
     rank = lines.shape[1]

@@ -24,7 +24,7 @@ _EPS = 2.0**-52
 _ENTRIES = 2_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cones:
     """Which of the cones vectors belong to, decided exactly; each field has one entry a vector.
 
@@ -71,7 +71,7 @@ def cones_of(data: Dataset, w: npt.ArrayLike) -> Cones:
 # -- the dead cone ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DeadCone:
     """Whether S_dead is more than the origin, with the proof.
 

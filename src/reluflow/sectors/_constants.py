@@ -40,7 +40,7 @@ class AlignmentConstants:
         :math:`\mu^2`, the best constant of ML-L9 (0 where mu <= 0).
     c : float
         ``min(zeta_2, xi)``.
-    force_bound : float
+    output_bound : float
         B: early-phase bounds hold while max \|f(x_i)\| <= B (ML-EPS).
     h : float
         Harmonic factor of the sharper bounds, from the worst order of activation changes.
@@ -57,7 +57,7 @@ class AlignmentConstants:
     zeta_2: float
     xi: float
     c: float
-    force_bound: float
+    output_bound: float
     h: float
     t_1: float
     t_1_h: float
@@ -143,7 +143,7 @@ def alignment_constants(data: Dataset, net: Network | None = None) -> AlignmentC
         zeta_2=zeta_2,
         xi=xi,
         c=c,
-        force_bound=c * base / (4 * data.n * x_max),
+        output_bound=c * base / (4 * data.n * x_max),
         h=h,
         t_1=(16 * log(data.n) / (c * base) if data.n > 1 else slow) if c > 0 else inf,
         t_1_h=slow,

@@ -56,7 +56,7 @@ Method = Literal["closed form", "sweep", "enumeration", "ascent"]
 _ZERO = 1e-7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Extremum:
     """One strict local extremum of G on the unit sphere.
 
@@ -81,7 +81,7 @@ class Extremum:
     hits: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExtremalDirections:
     """The extremal directions of a dataset, a sequence of `Extremum`: maxima first, largest absolute value first.
 
@@ -303,11 +303,10 @@ def _cell_candidates(arbiter: _Arbiter, budget: int) -> tuple[set[bytes], int]:
     X, plus = arbiter.X, arbiter.plus
     if plus.size:
         cells = enumerate_cells(X[plus], max(2, budget))
-        signs, witnesses = cells.signs, cells.witnesses
+        signs, witnesses, unresolved = cells.signs, cells.witnesses, int(not cells.complete)
     else:
-        signs, witnesses = np.zeros((1, 0), dtype=np.int8), np.zeros((1, X.shape[1]))
+        signs, witnesses, unresolved = np.zeros((1, 0), dtype=np.int8), np.zeros((1, X.shape[1])), 0
     found: set[bytes] = set()
-    unresolved = 0
     for cell, witness in zip(signs, witnesses, strict=True):
         point, sector = arbiter.top(cell, witness)
         if sector is None:
@@ -334,6 +333,7 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
         rays = right[:, -1]
         inverse = np.zeros((len(index), d, d - 1))
         inverse[firm] = np.linalg.pinv(X[index[firm]])
+        slack = 1e-7 + 1e-11 * scale * np.linalg.norm(inverse, axis=1)  # the rounding of t below, and more
         for u in (rays, -rays):
             z = u @ units.T
             np.put_along_axis(z, index, 0.0, axis=1)
@@ -343,7 +343,7 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
             # If only these d - 1 samples are on their hyperplane, the gradient is sum_k t_k x_k along u^perp, and
             # D(v) = sum_k t_k v.x_k - phi(v.x_k) < 0 for all v means slope < t_k < 1.
             t = np.einsum("kd,kdm->km", gradient, inverse)
-            falls = (t > slope - 1e-7).all(axis=1) & (t < 1 + 1e-7).all(axis=1) & (level <= 1e-10 * scale)
+            falls = (t > slope - slack).all(axis=1) & (t < 1 + slack).all(axis=1) & (level <= 1e-10 * scale)
             plain = firm & (on.sum(axis=1) == d - 1)
             found |= {np.sign(z[k]).astype(np.int8).tobytes() for k in np.flatnonzero(plain & falls)}
             for k in np.flatnonzero(~plain):

@@ -95,7 +95,7 @@ def linear_until(data: Dataset, w: npt.ArrayLike, v: npt.ArrayLike) -> float:
     return float(np.min(-(data.X[meets] @ at) / (data.X[meets] @ along)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClarkeSet:
     r"""The slopes of G at a point, sample by sample: :math:`\{b + \sum_k h_k g_k : \alpha \le h_k \le 1\}`.
 

@@ -52,7 +52,7 @@ class TooLarge(Exception):
     """The exact answer would take too many operations."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Maximum:
     """A strict local maximum: unit direction and value, both rounded once, and the exact sector."""
 

@@ -21,7 +21,7 @@ _EPS = 2.0**-52
 TIGHT = 1e-7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nearest:
     """The minimum-norm point ``z = b - h @ g`` of a zonotope, and how well it is known.
 

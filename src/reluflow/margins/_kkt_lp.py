@@ -1,0 +1,166 @@
+"""The linear program of the KKT conditions, with free Clarke slopes at kinks.
+
+Neuron j of block B must satisfy ``w_j = a_j F_B`` with ``F_B = sum_i s_Bi y_i x_i``; ``s_Bi`` is the
+multiplier times the slope of block B at point i, fixed off the kinks and free in ``[slope, 1] * lam_i``
+on them. The largest component of the residual is minimised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem import Undecided
+
+Array = npt.NDArray[np.float64]
+Index = npt.NDArray[np.intp]
+
+# Rows of the program taken to begin with, and added at a time; only a few of all p * d ever bind.
+_ROWS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Unit rows ``points`` (y_i x_i / |x_i|), slopes (B, k) with NaN where free, the neurons and their blocks."""
+
+    points: Array
+    slopes: Array
+    slope: float
+    W: Array
+    a: Array
+    block: Index
+
+    @property
+    def free(self) -> tuple[Index, Index]:
+        """Block and point of every free slope."""
+        where = np.nonzero(np.isnan(self.slopes))
+        return where[0], where[1]
+
+    def weights(self, lam: Array, s: Array) -> Array:
+        """``s_Bi`` for all blocks and points, shape (B, k)."""
+        out = np.nan_to_num(self.slopes) * lam
+        out[self.free] = s
+        return out
+
+    def residual(self, lam: Array, s: Array) -> Array:
+        """``w_j - a_j F_B``, shape (p, d)."""
+        force = self.weights(lam, s) @ self.points
+        return np.asarray(self.W - self.a[:, None] * force[self.block])
+
+    def feasible(self, lam: Array, s: Array) -> tuple[Array, Array]:
+        """Put multipliers and free slopes back where they may be."""
+        lam = np.maximum(lam, 0.0)
+        top = lam[self.free[1]]
+        return lam, np.clip(s, self.slope * top, top)
+
+
+def solve(equations: Equations) -> tuple[Array, Array]:
+    """Multipliers and free slopes with the smallest residual, polished where it nearly vanishes."""
+    lam, s = _linear_program(equations)
+    best, size = (lam, s), float(np.abs(equations.residual(lam, s)).max(initial=0.0))
+    if size < 1e-5:
+        for _ in range(4):
+            lam, s = equations.feasible(*_correct(equations, lam, s))
+            now = float(np.abs(equations.residual(lam, s)).max(initial=0.0))
+            if not now < size:
+                break
+            best, size = (lam, s), now
+    return best
+
+
+def _linear_program(equations: Equations) -> tuple[Array, Array]:
+    """Minimise the largest residual, adding rows until no other one exceeds it."""
+    k, (free_block, free_point) = equations.points.shape[0], equations.free
+    scale = max(float(np.abs(equations.W).max()), float(np.abs(equations.a).max()))
+    lam, s = np.zeros(k), np.zeros(free_block.size)
+    chosen: Index = np.empty(0, dtype=np.intp)
+    level = 0.0
+    for _ in range(200):
+        off = np.abs(equations.residual(lam, s)).ravel() / scale
+        bad = np.flatnonzero(off > level + 1e-12) if chosen.size else np.arange(off.size)
+        new = np.setdiff1d(bad[np.argsort(-off[bad], kind="stable")[:_ROWS]], chosen)
+        if not new.size:
+            break
+        chosen = np.union1d(chosen, new)
+        x = _highs(equations, chosen, scale)
+        level = float(x[-1])
+        lam, s = equations.feasible(x[:k], x[k : k + free_point.size])
+    return lam, s
+
+
+def _highs(equations: Equations, chosen: Index, scale: float) -> Array:
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    (free_block, free_point), k, d = equations.free, equations.points.shape[0], equations.W.shape[1]
+    m = free_block.size
+    neuron, part = np.divmod(chosen, d)
+    block, a, w = equations.block[neuron], equations.a[neuron] / scale, equations.W[neuron, part] / scale
+    columns = equations.points[:, part].T * a[:, None]
+    main = sparse.csr_array(columns * np.nan_to_num(equations.slopes)[block])
+    row, col = np.nonzero(block[:, None] == free_block) if m else (np.empty(0, int), np.empty(0, int))
+    kinks = sparse.csr_array((columns[row, free_point[col]], (row, col)), shape=(chosen.size, m))
+    one = sparse.csr_array(np.ones((chosen.size, 1)))
+    pick = sparse.csr_array((np.ones(m), (np.arange(m), free_point)), shape=(m, k))
+    none, unit = sparse.csr_array((m, 1)), sparse.eye_array(m, format="csr")
+    A: Any = sparse.vstack(
+        [
+            sparse.hstack([main, kinks, -one]),
+            sparse.hstack([-main, -kinks, -one]),
+            sparse.hstack([-pick, unit, none]),
+            sparse.hstack([equations.slope * pick, -unit, none]),
+        ],
+        format="csr",
+    )
+    b = np.concatenate([w, -w, np.zeros(2 * m)])
+    cost = np.zeros(k + m + 1)
+    cost[-1] = 1.0
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    for options in (tight, {}):
+        answer = linprog(cost, A_ub=A, b_ub=b, bounds=(0, None), method="highs", options=options)
+        if answer.status == 0:
+            return np.asarray(answer.x)
+    raise Undecided(f"the linear program of the KKT conditions was not solved: {answer.message}", answer)
+
+
+def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
+    """Smallest change of the non-zero multipliers and slopes strictly inside their range that solves the equations.
+
+    The neurons of a block enter through ``sum a_j^2`` and ``sum a_j w_j`` alone, so a block is one equation.
+    """
+    free_block, free_point = equations.free
+    top = lam[free_point]
+    edge = 1e-7 * max(float(lam.max(initial=0.0)), 1e-300)
+    upper, lower = top - s <= edge, s - equations.slope * top <= edge
+    slopes = equations.slopes.copy()
+    slopes[free_block[upper], free_point[upper]] = 1.0
+    slopes[free_block[lower & ~upper], free_point[lower & ~upper]] = equations.slope
+    alive, loose = np.flatnonzero(lam > edge), np.flatnonzero(~upper & ~lower)
+    if not alive.size:
+        return lam, s
+    off = equations.residual(lam, s)
+    R = np.zeros((0, alive.size + loose.size + 1))
+    for b in range(slopes.shape[0]):
+        mine = np.flatnonzero(equations.block == b)
+        size = float(np.linalg.norm(equations.a[mine]))
+        if size == 0:
+            continue
+        columns = np.zeros((equations.W.shape[1], R.shape[1]))
+        columns[:, : alive.size] = size * (np.nan_to_num(slopes[b, alive])[:, None] * equations.points[alive]).T
+        own = np.flatnonzero(free_block[loose] == b)
+        columns[:, alive.size + own] = size * equations.points[free_point[loose[own]]].T
+        columns[:, -1] = equations.a[mine] @ off[mine] / size
+        R = np.vstack([R, columns])
+        if len(R) > 4000 + R.shape[1]:
+            R = np.linalg.qr(R, mode="r")
+    change = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-13)[0]
+    lam, s = lam.copy(), s.copy()
+    lam[alive] += change[: alive.size]
+    lam[lam <= edge] = 0.0
+    s[loose] += change[alive.size :]
+    s[upper] = lam[free_point[upper]]
+    s[lower & ~upper] = equations.slope * lam[free_point[lower & ~upper]]
+    return lam, s
