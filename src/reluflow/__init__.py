@@ -19,9 +19,29 @@ if TYPE_CHECKING:
     from .data import load as load
     from .data import make as make
     from .data import save as save
+    from .dynamics import Alignment as Alignment
+    from .dynamics import align as align
+    from .margins import KKT as KKT
+    from .margins import AgreementMargin as AgreementMargin
+    from .margins import Clusters as Clusters
+    from .margins import GroupedMargin as GroupedMargin
+    from .margins import Linearity as Linearity
     from .margins import MarginSolution as MarginSolution
+    from .margins import OneNeuron as OneNeuron
+    from .margins import agreement_margin as agreement_margin
+    from .margins import beta_crit as beta_crit
     from .margins import class_margins as class_margins
+    from .margins import clusters as clusters
+    from .margins import embed as embed
+    from .margins import grouped_margin as grouped_margin
+    from .margins import hard_margin as hard_margin
+    from .margins import kkt as kkt
+    from .margins import linearity as linearity
     from .margins import max_margin as max_margin
+    from .margins import one_neuron as one_neuron
+    from .margins import smoothed_margin as smoothed_margin
+    from .margins import stable_rank as stable_rank
+    from .margins import symmetrized_network as symmetrized_network
     from .problem import BudgetExceeded as BudgetExceeded
     from .problem import DataError as DataError
     from .problem import Dataset as Dataset
@@ -41,33 +61,53 @@ if TYPE_CHECKING:
     from .sectors import sector as sector
 
 _HOME_OF = {
+    "AgreementMargin": "margins",
+    "Alignment": "dynamics",
     "BudgetExceeded": "problem",
+    "Clusters": "margins",
     "DataError": "problem",
     "Dataset": "problem",
     "Example": "data",
     "ExtremalDirections": "sectors",
+    "GroupedMargin": "margins",
+    "KKT": "margins",
+    "Linearity": "margins",
     "Loss": "problem",
     "MarginSolution": "margins",
     "Network": "problem",
     "NotSeparable": "problem",
+    "OneNeuron": "margins",
     "Problem": "problem",
     "ProblemError": "problem",
     "ReluflowError": "problem",
     "Undecided": "problem",
+    "agreement_margin": "margins",
+    "align": "dynamics",
     "alignment_constants": "sectors",
+    "beta_crit": "margins",
     "class_margins": "margins",
+    "clusters": "margins",
     "cones_of": "sectors",
     "dataset": "data",
     "dead_cone": "sectors",
+    "embed": "margins",
     "example": "data",
     "examples": "data",
     "extremal_directions": "sectors",
+    "grouped_margin": "margins",
+    "hard_margin": "margins",
     "initialize": "problem",
+    "kkt": "margins",
+    "linearity": "margins",
     "load": "data",
     "make": "data",
     "max_margin": "margins",
+    "one_neuron": "margins",
     "save": "data",
     "sector": "sectors",
+    "smoothed_margin": "margins",
+    "stable_rank": "margins",
+    "symmetrized_network": "margins",
 }
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem import BudgetExceeded, Network, Problem, ProblemError
+from ..problem._arrays import is_number
 from ._align_path import Paths
-from ._align_run import FATES, Written, run, starts
+from ._align_run import FATES, run, starts
 from ._align_surfaces import surfaces
 from ._clock import time_to_angle
 
@@ -58,7 +58,7 @@ class Alignment:
     direction : ndarray, shape (p, d)
         Direction that the neuron tends to (zero for a zero neuron).
     log_gain : ndarray, shape (p,)
-        ``log |w_j|`` at the last event minus that at the start.
+        ``log |w_j|`` at the last event minus that at the start (nan for a neuron that starts at w = 0).
     growth : ndarray, shape (p,)
         Limit of ``d log|w_j| / dt``: the size of the force, minus it on a ray against the force, 0 for a neuron at
         rest and for ``train="first"`` (where ``|w|`` grows like ``|a| force t``).
@@ -103,6 +103,20 @@ class Alignment:
         """Number of events of each neuron."""
         return np.array([self.events(j).size for j in range(self.p)])
 
+    @cached_property
+    def log_amplitude(self) -> Array:
+        """Limit of ``log |w_j(t)| - growth_j t`` (nan for ``train="first"``, where nothing grows exponentially)."""
+        run, start, last = self._paths.written, self._paths.start, self._paths.last
+        if self._paths.frozen:
+            return np.full(self.p, np.nan)
+        size = np.hypot(run.along[last], run.perp[last])
+        half = np.where(self.growth > 0, (run.out[last] + run.along[last]) / 2, size)
+        against = run.along[last] < 0  # there the sum cancels
+        bend = (run.perp[last] ** 2 + start.excess) / np.where(against, 2 * (run.out[last] - run.along[last]), 1.0)
+        half = np.where((self.growth > 0) & against, bend, half)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(half) + start.log_unit - self.growth * self.last_event)
+
     @property
     def groups(self) -> tuple[Group, ...]:
         """Neurons by output sign and final sector, in order of their first member."""
@@ -112,7 +126,7 @@ class Alignment:
         return tuple(Group(sign, self.pattern[js[0]], np.array(js)) for (sign, _), js in found.items())
 
     def held(self, neuron: int) -> dict[int, float]:
-        """Samples on whose hyperplanes the neuron stays, with the slope h in [slope, 1] at each.
+        """Return the samples on whose hyperplanes the neuron stays, with the slope h in [slope, 1] at each.
 
         Points on one line share a hyperplane and its h.
         """
@@ -136,16 +150,23 @@ class Alignment:
 
     def log_norms(self, t: npt.ArrayLike) -> Array:
         """``log |w_j|`` at time t, shape (p,) or (times, p); exact for every t, -inf for a zero neuron."""
-        return self._shot(t, "log_norm")
+        times, one = _times(t)
+        result = self._paths.snapshot(times).log_norm
+        return result[0] if one else result
 
     def log_outs(self, t: npt.ArrayLike) -> Array:
         """``log |a_j|`` at time t, shape (p,) or (times, p)."""
-        shot = self._shot(t, "log_out")
-        return shot if not self._paths.frozen else np.broadcast_to(self.problem.net.log_outs, shot.shape).copy()
+        times, one = _times(t)
+        result = self._paths.snapshot(times).log_out
+        if self._paths.frozen:
+            result = np.broadcast_to(self.problem.net.log_outs, result.shape).copy()
+        return np.asarray(result[0] if one else result)
 
     def output_signs(self, t: npt.ArrayLike) -> Signs:
         """Sign of ``a_j`` at time t, shape (p,) or (times, p)."""
-        return self._shot(t, "sign")
+        times, one = _times(t)
+        result = self._paths.snapshot(times).sign
+        return result[0] if one else result
 
     def network(self, t: float) -> Network:
         """Snapshot at time t, each neuron with its own scale."""
@@ -171,14 +192,12 @@ class Alignment:
             return self.last_event.copy()
         if not 0 < angle < np.pi / 2:
             raise ProblemError(f"angle = {angle!r} must lie between 0 and pi/2 (radians).")
-        run, last = self._paths.written, self._paths.last
+        run, start, last = self._paths.written, self._paths.start, self._paths.last
         extra = time_to_angle(
-            run.force[last], run.out[last], run.along[last], run.perp[last], angle, self._paths.frozen
+            run.force[last], run.out[last], run.along[last], run.perp[last], start.excess, angle, self._paths.frozen
         )
         turning = np.isin(self.fates, ("aligned", "sliding"))
-        return np.where(
-            turning, self.last_event + np.where(turning, extra, 0.0) / self._paths.start.rate, self.last_event
-        )
+        return self.last_event + np.where(turning, extra, 0.0) / start.rate
 
     def valid_until(self, tol: float) -> float:
         """Time up to which ``max_i |q_i|`` stays below ``tol`` at the scale of the problem (inf: for ever).
@@ -197,11 +216,6 @@ class Alignment:
         return to_xarray(self)
 
     # -- how ------------------------------------------------------------------------------------------
-
-    def _shot(self, t: npt.ArrayLike, what: str) -> Any:
-        times, one = _times(t)
-        result = getattr(self._paths.snapshot(times), what)
-        return result[0] if one else result
 
     def _index(self, neuron: int) -> int:
         if isinstance(neuron, bool) or not isinstance(neuron, (int, np.integer)) or not -self.p <= neuron < self.p:
@@ -280,8 +294,8 @@ def align(
     >>> early.pattern
     array([[-1, -1,  1,  1],
            [ 1,  1, -1, -1]], dtype=int8)
-    >>> early.log_norms(1000.0)
-    array([2314.45..., 1237.6...])
+    >>> early.growth
+    array([5.31507291, 4.24264069])
     """
     if not isinstance(problem, Problem):
         raise ProblemError(f"align needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
@@ -297,8 +311,8 @@ def align(
     if "unfinished" in result.fates:
         j = result.fates.index("unfinished")
         raise BudgetExceeded(
-            f"neuron {j} was still turning after max_events = {limit} pieces of path, at t = {result.last_event[j]:.6g}; "
-            "raise max_events. What was computed is in .partial.",
+            f"neuron {j} was still turning after max_events = {limit} pieces of path, at "
+            f"t = {result.last_event[j]:.6g}; raise max_events. What was computed is in .partial.",
             result,
         )
     if subgradient is not None:
@@ -331,8 +345,11 @@ def _result(problem: Problem, branch: Branch, paths: Paths) -> Alignment:
     growth = np.where(turning, force, np.where(moving, -force, 0.0))
     if paths.frozen:
         growth = np.zeros_like(growth)
-    with np.errstate(divide="ignore"):
-        gain = np.log(size) - np.log(np.linalg.norm(start.w, axis=1).round())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.log(size / np.linalg.norm(start.w, axis=1))
+    gain[~start.w.any(axis=1)] = np.nan
+    for array in (pattern, direction, gain, growth, force):
+        array.setflags(write=False)
     return Alignment(
         problem,
         branch,
@@ -349,21 +366,20 @@ def _result(problem: Problem, branch: Branch, paths: Paths) -> Alignment:
     )
 
 
-def _stays(written: Written, j: int, start_g: Array) -> Iterator[tuple[int, int, float]]:
-    """Hyperplanes that neuron j comes to lie on: piece, hyperplane and g there, as long as it is constant."""
-    g = start_g.copy()
-    for piece in range(written.first[j], written.first[j + 1]):
-        at = slice(written.entry[piece], written.entry[piece + 1])
-        np.add.at(g, written.surface[at], written.change[at])
-        for k, after in zip(written.surface[at], written.after[at], strict=True):
-            if after in (0, 2):
-                yield piece, int(k), float(g[k])
-
-
 def _check_subgradient(early: Alignment, value: float) -> None:
-    slope, paths = early.problem.net.slope, early._paths
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not slope <= value <= 1:
-        raise ProblemError(f"subgradient = {value!r}: phi'(0) lies between slope = {slope:g} and 1.")
+    """Refuse a fixed phi'(0) where a neuron stays on a hyperplane with another slope (EX-E3)."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ProblemError(f"subgradient = {value!r}: phi'(0) is one number in [0, 1].")
+    for j in range(early.p):
+        for time, sample, slope in early._paths.stays(j):
+            if abs(slope - value) > 1e-9:
+                raise ProblemError(
+                    f"no solution with phi'(0) = {value:g}: from t = {time:.6g} on neuron {j} stays on the hyperplane "
+                    f"of sample {sample}, where the velocities of both sides point back to it and only the slope "
+                    f"{slope:.6g} keeps it there; with {value:g} it would have to leave to a side that sends it back. "
+                    "Leave subgradient at None for the solution in the sense of Clarke"
+                    + ("; the neuron may also leave: branch='leave'." if early.nonunique[j] else ".")
+                )
 
 
 def _times(t: npt.ArrayLike) -> tuple[Array, bool]:

@@ -59,7 +59,7 @@ def sum_force(world: World, me: Neuron) -> None:
 @jit
 def tolerance(me: Neuron) -> float:
     """Size of a component of the force that may be rounding."""
-    return TOL * me.now[HEAVY]
+    return float(TOL * me.now[HEAVY])
 
 
 @jit

@@ -83,14 +83,14 @@ _NOTHING, _SURFACE, _FLIP, _ORIGIN, _REST = range(5)
 
 
 @jit
-def elapsed(force: float, out: float, along: float, bend: float, step: float) -> float:
-    """Time for a straight step, from a' = w.c, (w.c/|c|)' = |c| a.
+def elapsed(force: float, out: float, end: float, along: float, bend: float, step: float) -> float:
+    """Time for a straight step, from a' = |c| along, along' = |c| a, where along = w.c/|c|.
 
-    ``along`` is w.c/|c|, and ``bend`` = a^2 - along^2 is constant. a + along grows like e^{|c| t} and a - along decays
-    like e^{-|c| t}: the one without cancellation is used, and a path that turns round is cut where along = 0.
+    ``out`` and ``end`` are |a| before and after, and ``bend`` = a^2 - along^2 is constant. a + along grows like
+    e^{|c| t} and a - along decays like e^{-|c| t}: the one without cancellation is used, and a path that turns round is
+    cut where along = 0.
     """
     far = along + force * step
-    end = math.sqrt(max(0.0, bend + far * far))
     if along >= 0.0:
         return math.log1p(force * step * (1.0 + (along + far) / (end + out)) / (out + along)) / force
     if far <= 0.0:
@@ -103,8 +103,8 @@ def elapsed(force: float, out: float, along: float, bend: float, step: float) ->
 def _bend(me: Neuron, inv: float) -> float:
     """a^2 - along^2, the same all along a straight line."""
     if inv >= 0.0:
-        return me.now[PERP] ** 2 + inv
-    return (me.now[OUT] - me.now[ALONG]) * (me.now[OUT] + me.now[ALONG])
+        return float(me.now[PERP] ** 2 + inv)
+    return float((me.now[OUT] - me.now[ALONG]) * (me.now[OUT] + me.now[ALONG]))
 
 
 @jit
@@ -163,14 +163,16 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
 @jit
 def _advance(world: World, me: Neuron, inv: float, step: float, what: int) -> None:
     now = me.now
-    force, along, out = now[FORCE], now[ALONG], now[OUT]
+    force, along, out, bend = now[FORCE], now[ALONG], now[OUT], _bend(me, inv)
     if world.first:
         now[TAU] += step / out
     else:
-        now[TAU] += elapsed(force, out, along, _bend(me, inv), step)
         now[OUT] = math.sqrt(max(0.0, out * out + force * step * (2 * along + force * step)))
-    if what == _FLIP:
-        now[OUT] = 0.0
+        if what == _FLIP:
+            now[OUT] = 0.0
+        elif inv >= 0.0:
+            now[OUT] = math.sqrt(bend + (along + force * step) ** 2)
+        now[TAU] += elapsed(force, out, now[OUT], along, bend, step)
     now[SIGMA] += step
     now[PATH] += now[SIGN] * step
     add(step, me.c, me.w)

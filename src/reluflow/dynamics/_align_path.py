@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 #: What an event is.
 EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])
+_BLOCK = 128  # pieces whose coefficients are formed at once
 # Sides in the log (see ON_INACTIVE, ON_ACTIVE of the kernel), seen from a sample opposite to its normal.
 _MIRROR = {1: -1, -1: 1, 0: 0, 2: 3, 3: 2}
 
@@ -73,14 +75,14 @@ class Paths:
         )
 
     def directions(self, shot: Snapshot) -> Array:
-        """Unit vectors, shape (times, p, d); zero where w is."""
+        """Return the unit vectors, shape (times, p, d); zero where w is."""
         run, start = self.written, self.start
         result = np.empty((*shot.piece.shape, start.w.shape[1]))
         for j in range(start.out.size):
-            piece, where = np.unique(shot.piece[:, j], return_inverse=True)
-            w, c = self.corners(j, piece)
-            w, c = w[where], c[where]
             at = shot.piece[:, j]
+            piece, where = np.unique(at, return_inverse=True)
+            blocks = [self.corners(j, piece[lo : lo + _BLOCK]) for lo in range(0, piece.size, _BLOCK)]
+            w, c = (np.concatenate(part)[where] for part in zip(*blocks, strict=True))
             still = (run.force[at] == 0) | ((run.perp[at] == 0) & (run.along[at] < 0) & (not self.frozen))
             fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[:, j]))
             step = np.where(still, 0.0, run.sign[at] * shot.moved.step[:, j])
@@ -139,3 +141,18 @@ class Paths:
         order = np.concatenate([flips, piece[real]])
         found["time"] = run.tau[order] / self.start.rate[j]
         return np.asarray(found[np.lexsort([found["sample"], order])])
+
+    def stays(self, j: int) -> Iterator[tuple[float, int, float]]:
+        """Time, sample and slope for every hyperplane that neuron j lies on for a while."""
+        run, faces = self.written, self.faces
+        g = np.where(self.start.sides[j] > 0, 1.0, self.slope) * faces.weights
+        on = self.start.sides[j] == 0
+        lo, hi = run.first[j], run.first[j + 1]
+        for piece in range(lo, hi):
+            at = slice(run.entry[piece], run.entry[piece + 1])
+            np.add.at(g, run.surface[at], run.change[at])
+            on[run.surface[at]] = np.abs(run.after[at]) != 1
+            if piece + 1 == hi or run.tau[piece + 1] > run.tau[piece]:
+                for k in np.flatnonzero(on & (faces.weights != 0)):
+                    sample = int(faces.samples[faces.start[k]])
+                    yield float(run.tau[piece] / self.start.rate[j]), sample, float(g[k] / faces.weights[k])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Problem, ProblemError
-from ..sectors._patterns import exact_signs
+from ..sectors import exact_signs
 from ._align_surfaces import Surfaces
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ FATES = ("aligned", "sliding", "shrinking", "dead", "stuck", "unfinished")
 
 @dataclass(frozen=True)
 class Starts:
-    """The neurons in units of their own: w is a unit vector, and ``rate`` of their time passes in one of the problem's."""
+    """The neurons in units of their own: w is a unit vector, one unit of the problem's time is ``rate`` of theirs."""
 
     w: Array  # (p, d), zero where w = 0
     out: Array  # (p,) |a| in the same units
@@ -106,7 +106,7 @@ def starts(problem: Problem, faces: Surfaces) -> Starts:
             pull = terms.sum(axis=0)
             sure = np.abs(pull) > 2.0**-43 * np.abs(terms).sum(axis=0)
             sign = np.where(zero_a, np.where(sure, np.sign(pull), 0.0), sign).astype(np.int8)
-    rest = (signs <= 0).all(axis=1) & (net.slope == 0)
+    rest = np.asarray((signs <= 0).all(axis=1) & (net.slope == 0), dtype=np.bool_)
     return Starts(net.directions, out, excess, sign, log_unit, rate, faces.sides(signs), rest)
 
 
@@ -198,12 +198,18 @@ def _copy(me: Neuron, log: Log, row: int, fate: int) -> tuple[Any, ...]:
 
 def _join(parts: list[Any]) -> Written:
     segment, end, surface, before, after, change, fate, many, sides, w, c, on, g = zip(*parts, strict=True)
-    pieces = np.concatenate(segment)
+    tau, path, force, out, along, perp, sign = (np.ascontiguousarray(column) for column in np.concatenate(segment).T)
     shift = np.cumsum([0, *(len(s) for s in surface)])
     entry = np.concatenate([e[:-1] + k for e, k in zip(end, shift, strict=False)] + [shift[-1:]])
     return Written(
         _offsets(segment),
-        *(np.ascontiguousarray(column) for column in pieces.T),
+        tau,
+        path,
+        force,
+        out,
+        along,
+        perp,
+        sign,
         entry,
         np.concatenate(surface),
         np.concatenate(before),

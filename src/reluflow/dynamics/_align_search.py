@@ -131,7 +131,7 @@ def _earliest(me: Neuron, k: int) -> float:
     if side == 0 or closing <= 0.0:
         return np.inf
     early = me.per[AT, k] + max(0.0, side * me.per[Z, k] - TOL * me.now[PEAK]) / closing
-    return max(me.now[SIGMA], early)  # what is known from long ago says little, but it has not come yet
+    return float(max(me.now[SIGMA], early))  # what is known from long ago says little, but it has not come yet
 
 
 @jit
@@ -202,6 +202,6 @@ def ahead_lazy(world: World, me: Neuron) -> float:
                 best = reach
                 me.tally[NEXT] = k
         if best < me.now[BEYOND] or me.now[BEYOND] == np.inf:
-            return max(0.0, best - here)
+            return float(max(0.0, best - here))
         me.tally[N_SEEN] = 0
         _open_window(me, max(2 * (me.now[HORIZON] - me.now[OPENED]), 2 * (me.now[BEYOND] - here)))

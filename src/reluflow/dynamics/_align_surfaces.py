@@ -58,7 +58,7 @@ def surfaces(data: Dataset, slope: float) -> Surfaces:
     orient = np.where(np.einsum("ij,ij->i", directions, directions[first[of]]) > 0, 1, -1).astype(np.int8)
     m = first.size
     order = np.argsort(of, kind="stable")
-    weights = np.bincount(of, weights=data.y * size, minlength=m)
+    weights: Array = np.bincount(of, weights=data.y * size, minlength=m).astype(np.float64)
     total = np.bincount(of, weights=size, minlength=m)
     weights[np.abs(weights) <= 8 * np.finfo(float).eps * total] = 0.0  # opposite labels that cancel
     normals = np.ascontiguousarray(directions[first])

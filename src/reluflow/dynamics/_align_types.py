@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
@@ -33,6 +33,9 @@ SEEN_AT, ON, HELD, PLACE, HEAP, SEEN, SAVED_HELD = range(7)
 SIGN, OUT, SIZE, PEAK, SIGMA, PATH, TAU, FORCE, ALONG, PERP, MASS, HEAVY, TURN, CAP, HORIZON, BEYOND, OPENED = range(17)
 # Places in Neuron.tally.
 N_ON, N_HELD, N_EVENTS, N_HEAP, N_SEEN, N_STALL, N_ENTRIES, NEXT, MANY = range(9)
+
+
+Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 
 class World(NamedTuple):
@@ -95,7 +98,7 @@ def new_log(rows: int, entries: int) -> Log:
     return Log(np.empty((rows, 7)), np.empty(rows, np.int64), np.empty((entries, 3), np.int64), np.empty(entries))
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Compiled) -> Compiled:
     """Compile; what is compiled is kept on disk by the one entry point in `_align_kernel`."""
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     options["_nrt"] = False  # nothing is allocated, so views need no reference counts

@@ -36,7 +36,7 @@ def move(force: Array, out: Array, along: Array, perp: Array, excess: Array, tim
     >>> one = np.ones(1)
     >>> moved = move(one, one, 0 * one, one, 0 * one, 1e4 * one)
     >>> float((moved.log_factor + np.log(moved.out))[0])    # log cosh(10^4)
-    9999.306852819441
+    9999.30685281944
     """
     theta = force * time
     with np.errstate(under="ignore"):
@@ -57,7 +57,9 @@ def move_frozen(force: Array, out: Array, along: Array, perp: Array, time: Array
     return Moved(np.zeros_like(step), np.broadcast_to(out, step.shape), along + force * step, perp + 0 * step, step)
 
 
-def time_to_angle(force: Array, out: Array, along: Array, perp: Array, angle: float, frozen: bool) -> Array:
+def time_to_angle(
+    force: Array, out: Array, along: Array, perp: Array, excess: Array, angle: float, frozen: bool
+) -> Array:
     r"""How long until w is within ``angle`` of c (0 if it is already, inf if that never happens).
 
     For a neuron with :math:`|a| = |w|` this is :math:`\log(\tan(\theta_0/2)/\tan(\theta_1/2))/|c|` (ALG-EARLY).
@@ -68,7 +70,7 @@ def time_to_angle(force: Array, out: Array, along: Array, perp: Array, angle: fl
             time = (goal - along) / (force * out)
         else:
             # w_c(t) = goal is a quadratic in e^theta; a^2 - w_c^2 is constant.
-            bend = (out - along) * (out + along)
+            bend = np.where(excess >= 0, perp**2 + excess, (out - along) * (out + along))
             root = np.sqrt(np.maximum(bend + goal**2, 0.0))
             time = np.where(
                 along >= 0, np.log((goal + root) / (out + along)), np.log((goal + root) * (out - along) / bend)

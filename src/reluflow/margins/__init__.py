@@ -1,11 +1,35 @@
 """Convex programs of the theory, every answer with its own certificate."""
 
+from ._agreement import AgreementMargin, agreement_margin, beta_crit
+from ._grouped import GroupedMargin, GroupedResiduals, grouped_margin
 from ._hard import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
+from ._kkt import KKT, kkt
+from ._linearity import Clusters, Linearity, clusters, linearity
+from ._networks import embed, smoothed_margin, stable_rank, symmetrized_network
+from ._one_neuron import OneNeuron, one_neuron
 
 __all__ = [
+    "KKT",
+    "AgreementMargin",
+    "Clusters",
+    "GroupedMargin",
+    "GroupedResiduals",
+    "Linearity",
     "MarginResiduals",
     "MarginSolution",
+    "OneNeuron",
+    "agreement_margin",
+    "beta_crit",
     "class_margins",
+    "clusters",
+    "embed",
+    "grouped_margin",
     "hard_margin",
+    "kkt",
+    "linearity",
     "max_margin",
+    "one_neuron",
+    "smoothed_margin",
+    "stable_rank",
+    "symmetrized_network",
 ]

@@ -16,9 +16,10 @@ from ..problem import Dataset, NotSeparable, ProblemError, Undecided
 from ..problem._arrays import Array
 from ..problem._network import check_slope
 from ._hard import MarginSolution, as_rows, hard_margin, solve
-from ._hard_rows import EPS, Index, Rows
+from ._hard_rows import EPS, Rows
 from ._hard_search import Candidate, search
 
+_ALL_PAIRS = 1 << 22  # pairs of samples that are looked at in one go
 _SIGN_CERTAIN = 1e-12  # c_i w.x_i relative to |w| |x_i|: closer to 0 than this, its sign is left open
 
 
@@ -89,7 +90,7 @@ class AgreementMargin:
         return self.solution.verified
 
     def network_margin(self, pairs: int, output: float) -> float:
-        r"""Limiting normalised margin :math:`v \sqrt{k}\, \gamma_\Phi` of ``pairs`` = k neurons of each sign, output ±v."""
+        r"""Return the limiting normalised margin :math:`v \sqrt{k}\, \gamma_\Phi` of k neurons a sign, outputs ±v."""
         return float(output * np.sqrt(pairs) * self.gamma_phi)
 
     def __repr__(self) -> str:
@@ -143,7 +144,7 @@ def agreement_margin(
     --------
     >>> data = Dataset([[1, 0.5], [0.8, -0.3], [0.6, 0.9], [-1, 0.3], [-0.9, -0.7]], [1, 1, 1, -1, -1])
     >>> agreement_margin(data, 0.25)
-    AgreementMargin: gamma_phi=0.7223498307, consistent=True, beta=0.6597998763 (sample 1), slope=0.25
+    AgreementMargin: gamma_phi=0.7223498307, consistent=True, beta=0.6597998763 (sample 2), slope=0.25
     """
     alpha = check_slope(slope)
     if (signs_w is None) != (signs_u is None):
@@ -220,7 +221,7 @@ def _agreement(data: Dataset, alpha: float, c_w: Array, c_u: Array, solution: Ma
 
 
 def beta_crit(data: Dataset) -> tuple[float, float]:
-    r"""Return the largest :math:`\beta` at which a vector can be right about one class and wrong about a sample of the other.
+    r"""Return the largest margins at which a vector can take in one class and a sample of the other.
 
     :math:`V_\beta^+` holds the vectors v with :math:`\hat v \cdot x \ge \beta` on all positive samples and on at least
     one negative sample; :math:`V_\beta^-` the same with the labels exchanged. They are empty exactly for
@@ -271,28 +272,29 @@ def _largest_distance(base: Array, others: Array) -> float:
         return 0.0
     if (others @ alone.w).max() >= 1.0:  # the nearest point of the hull stays the nearest
         return alone.margin
-    pool = np.vstack([base, alone.margin * alone.direction])
+    nearest = alone.margin * alone.direction[None, :]
+    pool = np.vstack([nearest, base if base.shape[0] * others.shape[0] <= _ALL_PAIRS else base[alone.support]])
     bounds = np.minimum(bounds, _segments(pool, others))
-    best, open_bound = 0.0, 0.0
-    while bounds.max() > best * (1 + 1e-15):
+    rounding = 16 * EPS * max(float(bounds.max()), alone.margin)
+    best, undecided = 0.0, 0.0
+    while bounds.max() > best + rounding:
         m = int(np.argmax(bounds))
         try:
             found = hard_margin(np.vstack([base, others[m]]))
         except NotSeparable as error:
             weights, reached = error.certificate[:-1], 0.0
         except Undecided:
-            open_bound = max(open_bound, float(bounds[m]))
-            bounds[m] = 0.0
+            undecided, bounds[m] = max(undecided, float(bounds[m])), 0.0
             continue
         else:
             weights, reached = found.dual[:-1], found.margin
         best = max(best, reached)
-        if weights.any():
+        if weights.any():  # the part of the nearest point that lies in conv(base) bounds the others too
             bounds = np.minimum(bounds, _segments((weights @ base)[None, :] / weights.sum(), others))
-        bounds[m] = min(bounds[m], reached)
-    if open_bound > best:
+        bounds[m] = reached
+    if undecided > best:
         raise Undecided(
-            f"a hull may or may not contain 0: the value lies between {best:.6g} and {open_bound:.6g}. "
+            f"a hull may or may not contain 0: the value lies between {best:.6g} and {undecided:.6g}. "
             "Remove (nearly) opposite points.",
             best,
         )
@@ -300,17 +302,23 @@ def _largest_distance(base: Array, others: Array) -> float:
 
 
 def _segments(starts: Array, ends: Array) -> Array:
-    """For every end, the smallest distance from 0 of the segments from the starts to it (rounded up)."""
-    best = np.full(len(ends), np.inf)
+    """For every end, a point nearest to 0 on one of the segments from the starts to it: its distance."""
+    best, first, second = np.full(len(ends), np.inf), np.zeros(len(ends)), np.zeros(len(ends), dtype=np.intp)
     squares = np.einsum("ij,ij->i", ends, ends)
-    step = max(1, (1 << 22) // len(ends))
-    for first in range(0, len(starts), step):
-        part = starts[first : first + step]
+    chunk = max(1, _ALL_PAIRS // len(ends))
+    for begin in range(0, len(starts), chunk):
+        part = starts[begin : begin + chunk]
         inner = part @ ends.T
         own = np.einsum("ij,ij->i", part, part)[:, None]
-        length = np.maximum(own - 2 * inner + squares, np.finfo(float).tiny)
-        t = np.clip((own - inner) / length, 0.0, 1.0)
-        distance = np.sqrt(np.maximum(own * (1 - t) ** 2 + 2 * inner * t * (1 - t) + squares * t**2, 0.0))
-        noise = 8 * EPS * np.sqrt(np.maximum(own, squares)) * (len(ends[0]) ** 0.5)
-        best = np.minimum(best, (distance + np.sqrt(EPS) * noise).min(axis=0))
-    return best
+        length = own - 2 * inner + squares
+        t = np.clip((own - inner) / np.where(length > 0, length, 1.0), 0.0, 1.0)
+        square = own * (1 - t) ** 2 + 2 * inner * t * (1 - t) + squares * t**2
+        row = square.argmin(axis=0)
+        column = np.arange(len(ends))
+        better = square[row, column] < best
+        best = np.where(better, square[row, column], best)
+        first, second = np.where(better, t[row, column], first), np.where(better, begin + row, second)
+    # the squares cancel where the distance is small: measure the points themselves
+    points = (1 - first)[:, None] * starts[second] + first[:, None] * ends
+    distances: Array = np.linalg.norm(points, axis=1)
+    return distances

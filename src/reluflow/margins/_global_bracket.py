@@ -57,6 +57,7 @@ class Search:
         if not E.size:  # the shortest sample alone bounds the margin by half its norm
             self.upper, self.kappa[int(np.argmin(norms))] = 0.5, 1.0
         self.U, self.us, self.idle = np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.intp)
+        self.on = np.zeros((0, n), dtype=bool)  # kept: recomputed, a sample on the hyperplane could change sides
         self.kinks: list[set[int]] = []
         self.rows = np.unique(np.linspace(0, n - 1, min(n, max(100, 2 * d))).astype(np.intp))
         self.rng = np.random.default_rng(0)
@@ -73,22 +74,22 @@ class Search:
     def add(self, U: Array, sign: float, fixed: bool = False) -> int:
         """Take in directions whose pattern on the samples of their own sign (``fixed``: on all) is new."""
         most = max(20, len(self.rows) // 4)
-        own = self.unit[self.rows if fixed else self.rows[self.y[self.rows] == sign]]
-        known = {row.tobytes() for row in (self.U[self.us == sign] @ own.T > 0)}
+        own = self.rows if fixed else self.rows[self.y[self.rows] == sign]
+        known = {row.tobytes() for row in self.on[self.us == sign][:, own]}
         fresh = []
-        for u, pattern in zip(U, U @ own.T > 0, strict=True):
+        on = U @ self.unit.T > 0
+        for k, pattern in enumerate(on[:, own]):
             if len(fresh) < most and (key := pattern.tobytes()) not in known:
                 known.add(key)
-                fresh.append(u)
-        if fresh:
-            self.U, self.us = np.vstack([self.U, *fresh]), np.append(self.us, [sign] * len(fresh))
-            self.idle = np.append(self.idle, [0] * len(fresh))
-            self.kinks += [set() for _ in fresh]
+                fresh.append(k)
+        self.U, self.us = np.vstack([self.U, U[fresh]]), np.append(self.us, [sign] * len(fresh))
+        self.on, self.idle = np.vstack([self.on, on[fresh]]), np.append(self.idle, [0] * len(fresh))
+        self.kinks += [set() for _ in fresh]
         return len(fresh)
 
     def keep(self, stay: npt.NDArray[np.bool_]) -> None:
         """Forget all other neurons."""
-        self.U, self.us, self.idle = self.U[stay], self.us[stay], self.idle[stay]
+        self.U, self.us, self.on, self.idle = self.U[stay], self.us[stay], self.on[stay], self.idle[stay]
         self.kinks = [k for k, here in zip(self.kinks, stay, strict=True) if here]
 
     def drop_idle(self, V: Array) -> None:
@@ -110,7 +111,7 @@ class Search:
                 if extra:
                     kink[j] |= np.isin(self.rows, list(extra))
             kink &= foreign
-        return Columns(self.U @ basis, self.us, kink)
+        return Columns(self.on[:, self.rows], self.us, kink)
 
     def starts(self, rows: Rows, basis: Array) -> Array:
         """Where the search for neurons begins: at those there are, at samples, and anywhere."""
@@ -136,9 +137,11 @@ class Search:
         """Bound the margin from above by the weights kappa; None where it cannot be done."""
         if rows.E.shape[1]:
             kappa = kappa - rows.E @ np.linalg.lstsq(rows.E, kappa, rcond=None)[0]
-            if kappa.min(initial=0.0) < -1e-13 or not kappa.any():
+            if kappa.min(initial=0.0) < -1e-13:
                 return None
             kappa = np.maximum(kappa, 0.0)
+        if not kappa.any():
+            return None
         kappa = kappa / (kappa @ (1 / rows.rho))
         found = []
         for sign in self.signs:
@@ -156,7 +159,9 @@ class Search:
 
     def closed(self, tol: float) -> bool:
         """Whether the bounds agree, relative to the margin or as far as double precision can tell."""
-        gap, noise = self.upper - self.lower, 64 * _EPS * float(self.kappa.sum())
+        held = self.kappa > 0
+        noise = 64 * _EPS * (float(self.kappa.sum()) + float(self.rho[held].max(initial=0.0)))
+        gap = self.upper - self.lower
         return gap <= max(tol * self.upper, min(noise, 1e-6 * self.upper)) or (self.lower == 0 and self.upper <= noise)
 
 
@@ -274,7 +279,7 @@ def add_kinks(state: Search, cols: Columns, point: Point, rows: Rows) -> int:
     """Model the kinks that the solution has crossed although they were taken for straight."""
     if state.slope == 1:
         return 0
-    crossed = (point.V @ rows.X.T > 0) != (cols.U @ rows.X.T > 0)
+    crossed = (point.V @ rows.X.T > 0) != cols.on
     crossed &= (cols.s[:, None] * rows.y < 0) & ~cols.kink & (np.linalg.norm(point.V, axis=1) > 1e-9)[:, None]
     for j, i in zip(*np.nonzero(crossed), strict=True):
         state.kinks[j].add(int(state.rows[i]))
@@ -291,7 +296,8 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
             continue
         state.consider(candidate.V @ basis.T, candidate.s, candidate.e)
         if rows.rho.max() > 100:
-            state.consider(lift(rows, candidate, state.slope).V @ basis.T, candidate.s, candidate.e)
+            raised = lift(rows, candidate, state.slope)
+            state.consider(raised.V @ basis.T, raised.s, raised.e)
         A = rows.X * candidate.kappa[:, None]
         found = [search_gain(A, rows.y, s, state.slope, state.starts(rows, basis)) for s in state.signs]
         best = max(float(g.values.max(initial=0.0)) for g in found)

@@ -32,9 +32,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class Columns:
-    """The neurons in the program: reference directions, output signs, and pairs (j, i) whose kink is modelled."""
+    """The neurons in the program: which samples are active, output signs, and pairs (j, i) whose kink is modelled."""
 
-    U: Array
+    on: Mask
     s: Array
     kink: Mask
 
@@ -52,8 +52,7 @@ class Point:
 
 def coefficients(rows: Rows, cols: Columns, slope: float) -> Array:
     """``c_ji`` with which ``v_j . x_i`` enters row i; a modelled kink enters with its smaller slope."""
-    on = cols.U @ rows.X.T > 0
-    D = np.where(on & ~cols.kink, 1.0, slope)
+    D = np.where(cols.on & ~cols.kink, 1.0, slope)
     return np.asarray(0.5 * cols.s[:, None] * rows.y * D)
 
 
@@ -134,17 +133,26 @@ def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Arra
 
 def lift(rows: Rows, point: Point, slope: float) -> Point:
     """Nudge the neurons off the hyperplanes of long samples, where a tiny angle makes the whole margin."""
+    from scipy.optimize import nnls
+
     z = point.V @ rows.X.T
     side = point.s[:, None] * rows.y
     near = np.abs(z) * rows.rho < 0.5 * point.value
     on = np.where(near, side > 0, z > 0)
     c = 0.5 * side * np.where(on, 1.0, slope)
     now = (0.5 * side * np.where(z > 0, z, slope * z)).sum(axis=0) + rows.E @ point.e
-    need = point.value / rows.rho + 16 * 2.0**-52 - now
-    held = (point.kappa > 0) | (need > 0)
-    effect = (c.T[held][:, :, None] * rows.X[held][:, None, :]).reshape(int(held.sum()), -1)
-    step = np.linalg.lstsq(effect, need[held], rcond=1e-12)[0]
-    return replace(point, V=point.V + step.reshape(point.V.shape))
+    need = point.value / rows.rho + np.where(rows.rho > 10, 16 * 2.0**-52, 0.0) - now
+    scale = float(need.max())
+    if scale <= 0:
+        return point
+    # The shortest step with effect @ step >= need, by non-negative least squares on its dual.
+    effect = (c.T[:, :, None] * rows.X[:, None, :]).reshape(len(rows.y), -1)
+    dual = np.vstack([effect.T, need / scale])
+    aim = np.append(np.zeros(effect.shape[1]), 1.0)
+    rest = dual @ nnls(dual, aim)[0] - aim
+    if not rest[-1] < 0:
+        return point
+    return replace(point, V=point.V - scale * (rest[:-1] / rest[-1]).reshape(point.V.shape))
 
 
 def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
@@ -213,14 +221,20 @@ def _orthogonal(K: Array, r: int) -> Array:
 
 
 def _newton_step(jacobian: Array, residual: Array) -> Array:
-    """Solve for the step; the last equation follows from the others, and where they are dependent the least step."""
+    """Solve for the step; the last equation follows from the others, and where they are dependent the least step.
+
+    The start is near, so a long step means that a direction hardly seen by the equations was taken for a real one.
+    """
     try:
         step = np.linalg.solve(jacobian[:-1], -residual[:-1])
     except np.linalg.LinAlgError:
         step = np.full(jacobian.shape[1], np.inf)
-    if np.abs(step).max() < 1 and np.abs(jacobian @ step + residual).max() <= 1e-3 * np.abs(residual).max() + 1e-15:
-        return np.asarray(step)
-    return np.asarray(np.linalg.lstsq(jacobian, -residual, rcond=1e-13)[0])
+    for cut in (1e-13, 1e-10, 1e-7):
+        small = np.abs(step).max() < 1e-2
+        if small and np.abs(jacobian @ step + residual).max() <= 1e-3 * np.abs(residual).max() + 1e-15:
+            break
+        step = np.linalg.lstsq(jacobian, -residual, rcond=cut)[0]
+    return np.asarray(step)
 
 
 def _system(

@@ -235,9 +235,7 @@ def _orient(plane: Plane, masses: Array) -> tuple[Array, Array]:
     pull, share = s[:, None] * W, lean.reshape(-1)[live]
     for _ in range(20):
         weight = np.where(np.abs(share) < 1, 1.0, 0.0)[:, None] * pull
-        if np.linalg.matrix_rank(weight) < 2:
-            break
-        share = share + weight @ np.linalg.solve(pull.T @ weight, target - share @ pull)
+        share = share + weight @ np.linalg.lstsq(pull.T @ weight, target - share @ pull, rcond=1e-12)[0]
         if np.abs(share).max() <= 1:
             break
         share = np.clip(share, -1, 1)

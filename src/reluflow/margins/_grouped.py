@@ -102,7 +102,7 @@ class GroupedMargin:
 
     @property
     def shares(self) -> Array:
-        """:math:`|v_G| / \\sum_H |v_H|`: the part of the squared norm of the network in each group."""
+        r""":math:`|v_G| / \sum_H |v_H|`: the part of the squared norm of the network in each group."""
         return self.norms / self.value
 
     def network(self) -> Network:
@@ -236,7 +236,7 @@ def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) 
 
 
 def _refuse_unreachable(data: Dataset, side: Sides, sign: Array, slope: float) -> None:
-    """A point which every group pushes the wrong way, or not at all, is a proof by itself."""
+    """Look for a point which every group pushes the wrong way, or not at all: a proof by itself."""
     helps = (sign[:, None] * data.y * side > 0) & ((side > 0) | (slope > 0))
     lost = np.flatnonzero(~helps.any(axis=0))
     if lost.size:
@@ -250,7 +250,9 @@ def _refuse_unreachable(data: Dataset, side: Sides, sign: Array, slope: float) -
         )
 
 
-def _scaled(data: Dataset, side: Sides, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64]) -> Program:
+def _scaled(
+    data: Dataset, side: Sides, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64]
+) -> Program:
     # Powers of two, so that the program is that of the data given and not of rounded ones.
     rows = np.ldexp(data.X, -power[:, None])
     need = np.ldexp(1.0, power.min() - power)
@@ -365,7 +367,9 @@ def _residuals(program: Program, v: Array, lam: Array, pull: Array) -> tuple[Gro
     lengths, terms_of = np.linalg.norm(rows, axis=1), program.terms(norms)
     terms = np.maximum(1.0, np.abs(program.gain * lam) @ lengths + np.abs(pull) @ lengths)
     weight = (program.gain * lam + pull).astype(np.longdouble)
-    total = weight @ rows.astype(np.longdouble) if weight.size * rows.shape[1] < 2e8 else weight.astype(np.float64) @ rows
+    total = (
+        weight @ rows.astype(np.longdouble) if weight.size * rows.shape[1] < 2e8 else weight.astype(np.float64) @ rows
+    )
     off = np.linalg.norm((total[live] - wide / norms[live, None]).astype(np.float64), axis=1) / terms[live]
     too_long = (np.linalg.norm(total.astype(np.float64), axis=1) - 1.0) / terms
     wrong = -np.where(program.side == 0, 0.0, program.side * pull).min(initial=0.0)

@@ -91,7 +91,7 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
 
 
 def _newton_step(flat: Flat, state: Path, effect: Wide, touch: Wide, rhs: list[Wide]) -> tuple[Array, Array, Array]:
-    """Steps of lam, push and t. The walls of a group meet only that group and are eliminated first."""
+    """Solve for the steps of lam, push and t. The walls of a group meet only that group and are eliminated first."""
     n, groups = state.lam.size, state.t.size
     J = np.zeros((n + groups, n + groups))
     J[:n, n:], J[n:, :n] = effect.T, -effect

@@ -42,11 +42,10 @@ def polish(program: Program, start: Start, tolerance: float) -> Polished:
     rough = Polished(lam, length / np.longdouble(start.level), shadows, False)
     slack = (program.margins(start.v) - start.level * program.need) / program.terms(length)
     hidden = 1.0 - np.array([s.norm for s in shadows])
-    for attempt in (lambda: _sharpen(program, rough, slack, hidden, tolerance), lambda: descend(program, rough, tolerance)):
-        found = attempt()
-        if found.exact:
-            return found
-    return rough
+    found = _sharpen(program, rough, slack, hidden, tolerance)
+    if not found.exact:
+        found = descend(program, rough, tolerance)
+    return found if found.exact else rough
 
 
 def _sharpen(program: Program, rough: Polished, slack: Array, hidden: Array, tolerance: float) -> Polished:
@@ -206,7 +205,7 @@ def _step(
 def _jacobian(
     program: Program, active: Index, living: Index, t: Wide, shadows: list[Projection], effect: Array
 ) -> Array:
-    """Derivative of the margins and of half the squared norms of the projected forces by (lam, t)."""
+    """Differentiate the margins and half the squared norms of the projected forces by (lam, t)."""
     k = active.size
     J = np.zeros((k + living.size, k + living.size))
     for g, shadow in zip(living, shadows, strict=True):

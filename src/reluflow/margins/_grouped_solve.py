@@ -55,7 +55,7 @@ class Program:
     def terms(self, t: Array | Wide) -> Array:
         """For each point the sum of the sizes of what ``margins`` adds up, for groups of length t."""
         total = np.abs(self.gain).T @ np.abs(t).astype(np.float64) * np.linalg.norm(self.rows, axis=1)
-        return np.maximum(total, np.finfo(float).tiny)
+        return np.asarray(np.maximum(total, np.finfo(float).tiny))
 
     def forces(self, lam: Array | Wide, groups: Index, points: Index) -> Wide:
         """``C_G`` of the named groups from multipliers on the named points, in long double."""
@@ -204,7 +204,9 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
         cut = -1e-5 if rough else -1e-8
         size = points.size, team.size, sum(w.size for w in walls)
         slack = program.margins(start.v) - start.level * program.need
-        if points.size > 200 and start.level < 0.999 * before:  # what is far from binding may go, while there is progress
+        if (
+            points.size > 200 and start.level < 0.999 * before
+        ):  # what is far from binding may go, while there is progress
             points = points[slack[points] < 0.05 * np.abs(slack).max()]
         before = start.level
         points = _add_worst(points, slack, cut)

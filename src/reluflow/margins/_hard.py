@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import DataError, Dataset, NotSeparable, Undecided
-from ..problem._arrays import Array, check_range
+from ..problem._arrays import Array, as_float_array, check_range
 from ._hard_active import Separated, Stuck, active_set
 from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, decide, vanishing
 from ._hard_extended import Pair, product
@@ -145,9 +145,12 @@ def hard_margin(Z: npt.ArrayLike) -> MarginSolution:
 
 def as_rows(Z: npt.ArrayLike) -> Rows:
     """Check the points and measure them; a zero point is refused with itself as certificate."""
-    points = np.ascontiguousarray(Z, dtype=np.float64)
-    if points.ndim != 2 or 0 in points.shape:
-        raise DataError(f"hard_margin needs a non-empty matrix with one point a row, not shape {points.shape}.")
+    if isinstance(Z, np.ndarray) and Z.dtype == np.float64 and Z.ndim == 2:
+        points = np.ascontiguousarray(Z)
+    else:
+        points = as_float_array(Z, "Z", 2, DataError)
+    if 0 in points.shape:
+        raise DataError(f"Z has shape {points.shape}; at least one point and one coordinate are needed.")
     rows = Rows.of(points)
     if not (np.isfinite(rows.norms).all() and rows.norms.min() > 1e-140 and rows.norms.max() < 1e140):
         _check(points)
@@ -157,7 +160,7 @@ def as_rows(Z: npt.ArrayLike) -> Rows:
 def _check(points: Array) -> None:
     """Say what is wrong with points whose norms look strange."""
     if not np.isfinite(points).all():
-        raise DataError("hard_margin needs finite numbers; Z has infinite or undefined entries.")
+        raise DataError("Z has infinite or undefined entries; every entry must be a finite number.")
     zero = np.flatnonzero(~points.any(axis=1))
     if zero.size:
         _refuse(points, zero[:1], np.ones(1), True)
@@ -340,7 +343,8 @@ def _solution(rows: Rows, v: Array, c: Array, index: Index, slack: Array, error:
         rank=rank,
         residuals=residuals,
         degenerate=tuple(reason for reason, holds in reasons.items() if holds),
-        verified=bool((value > 0).all()) and residuals.worst <= _GOOD and error <= EPS,
+        # the inner products are known to 106 bits, so these are positive for certain
+        verified=bool((value > 4 * rows.d * EPS * EPS * length).all()) and residuals.worst <= _GOOD and error <= EPS,
         tolerance=TIE,
     )
 

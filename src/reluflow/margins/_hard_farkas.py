@@ -95,6 +95,6 @@ def _proved(M: Array, c: Pair) -> bool:
     f[-1] = 1.0
     left = product(E, c).plus(-f)
     # 106-bit residuals: their own error is far below k eps^2 times the sum of the terms
-    size = np.abs(left.high) + k * EPS * EPS * (np.abs(E) @ c.high)
+    size = np.abs(left.high) + (k + 8) * EPS * EPS * (np.abs(E) @ c.high)
     radius = float((np.abs(B) @ size).max()) * (1 + k * EPS) / (1 - contraction)
     return bool(c.high.min() > 2 * radius)

@@ -163,8 +163,8 @@ def _smallest(q: Array, terms: Array) -> float:
         return float(q[i])
     if q[i] < -rounding or terms[i] == 0 or q[i] == 0:
         raise ProblemError(
-            f"the network does not classify point {i} ({int((q <= 0).sum())} of {q.size} in all): a KKT direction of the "
-            "margin problem needs q_i > 0 for every i. Train further, or drop those points."
+            f"the network does not classify point {i} ({int((q <= 0).sum())} of {q.size} in all): a KKT direction "
+            "of the margin problem needs q_i > 0 for every i. Train further, or drop those points."
         )
     raise Undecided(f"the margin of point {i} is {q[i]:.1e}, which is rounding: it cannot be told from zero.", q)
 

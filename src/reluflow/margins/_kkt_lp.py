@@ -155,7 +155,7 @@ def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
         columns[:, -1] = equations.a[mine] @ off[mine] / size
         R = np.vstack([R, columns])
         if len(R) > 4000 + R.shape[1]:
-            R = np.linalg.qr(R, mode="r")
+            R = np.asarray(np.linalg.qr(R, mode="r"))
     change = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-13)[0]
     lam, s = lam.copy(), s.copy()
     lam[alive] += change[: alive.size]
