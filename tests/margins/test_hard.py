@@ -28,7 +28,9 @@ EX10 = dataset([(1, 0)], [(-1, 1)])
 
 D1 = Dataset([(0.8, 0.2), (0.3, 0.6), (0.5, -0.4)], [1, 1, 1]).symmetrized()
 D2 = dataset([(1, 0.5), (0.8, -0.3), (0.6, 0.9)], [(-1, 0.3), (-0.9, -0.7)])
-D3 = dataset([(1, 0.2, 0.1), (0.7, 0.5, -0.3), (0.9, -0.4, 0.2)], [(-0.8, 0.1, 0.3), (-1, -0.3, -0.2), (-0.6, 0.4, -0.5)])
+D3 = dataset(
+    [(1, 0.2, 0.1), (0.7, 0.5, -0.3), (0.9, -0.4, 0.2)], [(-0.8, 0.1, 0.3), (-1, -0.3, -0.2), (-0.6, 0.4, -0.5)]
+)
 D4 = Dataset([(1, 2.115374584709), (1, 0), (1, -2.115374584709)], [1, 1, 1]).symmetrized()
 D5 = dataset([(0.5, 0.4), (0.45, -0.5), (1.5, 0.1), (1.4, -0.2)], [(-1.6, 0.3), (-1.5, -0.4)])
 D6 = dataset([(1, 0.5), (0.8, -1)], [(-1, 0.3), (-0.9, -0.7)])
@@ -54,7 +56,9 @@ D9 = Dataset(np.vstack([D9.X, [(-0.5, 1)]]), [*D9.y, 1])
     ],
 )
 def test_class_margins_of_the_worked_examples(data, plus, minus):
-    for found, expected, members in zip(class_margins(data), (plus, minus), (data.positives, data.negatives), strict=True):
+    for found, expected, members in zip(
+        class_margins(data), (plus, minus), (data.positives, data.negatives), strict=True
+    ):
         np.testing.assert_allclose(found.w, expected, atol=T)
         np.testing.assert_allclose(found.dual @ data.X, found.w, atol=1e-15)
         assert found.dual.shape == (data.n,)

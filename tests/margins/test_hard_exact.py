@@ -38,7 +38,7 @@ def equality_solution(rows, active):
     dual = solve([[inner(rows[i], rows[j]) for j in active] for i in active], [Fraction(1)] * len(active))
     if dual is None:
         return None, None
-    return [sum(l * rows[i][k] for l, i in zip(dual, active, strict=True)) for k in range(len(rows[0]))], dual
+    return [inner(dual, [rows[i][k] for i in active]) for k in range(len(rows[0]))], dual
 
 
 def shortest_separator(Z):
@@ -60,26 +60,32 @@ def as_floats(w):
     return scaled / length, float(1 / largest) / length
 
 
+def outcome(Z):
+    """The solution, or the refusal."""
+    try:
+        return hard_margin(Z)
+    except (NotSeparable, Undecided) as error:
+        return error
+
+
 def check(Z):
     """Compare hard_margin with the truth; returns what it said."""
-    truth = shortest_separator(Z)
-    try:
-        found = hard_margin(Z)
-    except NotSeparable as error:
+    truth, found = shortest_separator(Z), outcome(Z)
+    if isinstance(found, NotSeparable):
         assert truth is None, f"called inseparable: {Z.tolist()}"
-        weights = error.certificate
+        weights = found.certificate
         assert weights.min() >= 0
         assert weights.sum() == pytest.approx(1, abs=1e-14)
         assert np.count_nonzero(weights) <= Z.shape[1] + 1
-        exact = [sum(Fraction(l) * Fraction(x) for l, x in zip(weights, column, strict=True)) for column in Z.T]
+        exact = [inner(map(Fraction, weights), map(Fraction, column)) for column in Z.T]
         size = float(weights @ np.linalg.norm(Z, axis=1))
         assert np.linalg.norm([float(x) for x in exact]) <= 1e-14 * size
-        assert error.residual <= 1e-14
+        assert found.residual <= 1e-14
         return "not separable"
-    except Undecided as error:
+    if isinstance(found, Undecided):
         assert truth is not None, f"undecided: {Z.tolist()}"
         assert as_floats(truth)[1] < 1e-14 * np.linalg.norm(Z, axis=1).max()
-        assert not error.partial.verified
+        assert not found.partial.verified
         return "undecided"
     assert truth is not None, f"called separable: {Z.tolist()}"
     assert found.verified
@@ -196,10 +202,9 @@ def test_integer_solutions_satisfy_the_optimality_conditions_exactly(seed, n, d)
     if not len(Z):
         return
     rows = [[Fraction(x) for x in row] for row in Z.tolist()]
-    try:
-        found = hard_margin(Z)
-    except NotSeparable as error:
-        used = np.flatnonzero(error.certificate)
+    found = outcome(Z)
+    if isinstance(found, NotSeparable):
+        used = np.flatnonzero(found.certificate)
         # the weights are those of an exact combination: solve for all but one of them
         *others, last = used.tolist()
         gram = [[inner(rows[i], rows[j]) for j in others] for i in others]
@@ -208,7 +213,9 @@ def test_integer_solutions_satisfy_the_optimality_conditions_exactly(seed, n, d)
         assert all(x > 0 for x in c)
         total = [rows[last][k] + sum(x * rows[i][k] for x, i in zip(c, others, strict=True)) for k in range(d)]
         assert not any(total)
-        np.testing.assert_allclose(error.certificate[others] / error.certificate[last], [float(x) for x in c], rtol=1e-13)
+        np.testing.assert_allclose(
+            found.certificate[others] / found.certificate[last], [float(x) for x in c], rtol=1e-13
+        )
         return
     w, dual = equality_solution(rows, found.active.tolist())
     assert w is not None

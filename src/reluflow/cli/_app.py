@@ -11,6 +11,7 @@ import typer
 from .. import __version__
 from . import _data
 from ._align import align
+from ._certify import certify
 from ._common import Command, Json, emit
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=Command)(align)
+app.command(cls=Command)(certify)
 app.add_typer(_data.app, name="data")
 
 

@@ -27,10 +27,11 @@ def certify(
     ] = None,
     train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
     tolerance: Annotated[float, typer.Option(help="Residual up to which the KKT conditions count as met.")] = 1e-9,
+    budget: Annotated[int, typer.Option(help="Most activation patterns to list for the global optimum.")] = 100_000,
     json: Json = False,
 ) -> None:
     """Certify a network: margin, KKT residual, gap to the global optimum, whether it is linear."""
-    from ..margins import global_max_margin, kkt
+    from ..margins import global_max_margin
     from ..problem import Network, ProblemError
 
     net = None if network is None else Network.load(network)
@@ -39,18 +40,117 @@ def certify(
             f"--slope {slope:g} contradicts the slope {net.slope:g} of {network}; leave --slope out, or save the "
             "network with the slope that is meant."
         )
-    alpha = net.slope if net is not None else slope or 0.0
-    with busy("looking for the largest margin of any network"):
-        best = global_max_margin(data, alpha)
+    alpha = net.slope if net is not None else 0.0 if slope is None else slope
+    with busy("bracketing the largest margin of any network"):
+        best = global_max_margin(data, alpha, budget=budget)
     with busy("certifying"):
-        linear = _linear_margin(data)
-        judged = net if net is not None else best.network
-        report = _judge(data, judged, train, tolerance)
-    document = {
-        "data": {"name": data.name, "n": data.n, "d": data.d, "fingerprint": data.fingerprint()},
-        "slope": alpha,
-        "linear": linear,
-        "global": {"lower": best.lower, "upper": best.upper, "exact": best.exact, "neurons": best.network.p},
-        "network": {"source": network or "global optimum", **report},
-    }
+        document = {
+            "data": {"name": data.name, "n": data.n, "d": data.d, "fingerprint": data.fingerprint()},
+            "slope": alpha,
+            "separator": _separator(data),
+            "best": {"lower": best.lower, "upper": best.upper, "exact": best.exact, "method": best.method},
+            "network": {
+                "source": network or "attains the largest margin",
+                "neurons": (net or best.network).p,
+                **_judge(data, net or best.network, train, tolerance, best.lower, best.upper),
+            },
+        }
     emit(json, document, lambda out: _print(out, document))
+
+
+def _separator(data: Dataset) -> dict[str, Any]:
+    """Describe the linear max-margin separator, or what proves that there is none."""
+    from ..margins import max_margin
+    from ..problem import NotSeparable, Undecided
+
+    try:
+        solution = max_margin(data)
+    except NotSeparable as error:
+        used = error.certificate.nonzero()[0]
+        return {
+            "separable": False,
+            "certificate": {"samples": used, "weights": error.certificate[used], "residual": error.residual},
+        }
+    except Undecided as error:
+        return {"separable": None, "why": str(error)}
+    return {
+        "separable": True,
+        "margin": solution.margin,
+        "direction": solution.direction,
+        "support": solution.support,
+        "degenerate": solution.degenerate,
+        "residual": solution.residuals.worst,
+    }
+
+
+def _judge(data: Dataset, net: Network, train: str, tolerance: float, lower: float, upper: float) -> dict[str, Any]:
+    """Collect what is certified of one network."""
+    from ..margins import kkt, linearity
+
+    margin = net.normalized_margin(data, train) if net.W.any() else 0.0  # type: ignore[arg-type]
+    found: dict[str, Any] = {"margin": margin, "kkt": None, "gap": None}
+    if margin > 0:
+        answer = kkt(data, net, train)  # type: ignore[arg-type]
+        found["kkt"] = {
+            "holds": answer.is_kkt(tolerance),
+            "residual": answer.residual,
+            "balance": answer.balance,
+            "active": answer.active,
+            "multipliers": answer.multipliers[answer.active],
+            "kinks": answer.kinks,
+            "kink_tolerance": answer.kink_tol,
+        }
+    if train == "both":
+        found["gap"] = {"at_least": max(lower - margin, 0.0), "at_most": max(upper - margin, 0.0)}
+    if net.W.any() and net.a.any():
+        line = linearity(net)
+        found["linear"] = {
+            "holds": line.linear,
+            "evidence": line.evidence,
+            "direction": line.direction,
+            "why": line.why,
+        }
+    return found
+
+
+def _print(out: Console, document: dict[str, Any]) -> None:
+    data, best, net = document["data"], document["best"], document["network"]
+    out.print(f"{data['name'] or 'data'}: n={data['n']}, d={data['d']}; networks of slope {document['slope']:g}")
+    out.print()
+    bounds = f"{best['lower']:.12g}" if best["exact"] else f"between {best['lower']:.12g} and {best['upper']:.12g}"
+    rows: list[tuple[str, str]] = [
+        ("linear separator", _separator_words(document["separator"])),
+        ("largest margin of any network", f"{bounds} ({'exact' if best['exact'] else 'not closed'}, {best['method']})"),
+        ("network", f"{net['neurons']} neurons, {net['source']}"),
+        ("its normalised margin", f"{net['margin']:.12g}"),
+    ]
+    if net["kkt"] is None:
+        rows.append(("KKT conditions", "not defined: some point is not classified"))
+    else:
+        word = "hold" if net["kkt"]["holds"] else "violated"
+        balance = "" if net["kkt"]["balance"] is None else f", balance {net['kkt']['balance']:.1e}"
+        kinks = f", {len(net['kkt']['kinks'])} kinks" if len(net["kkt"]["kinks"]) else ""
+        where = f"{len(net['kkt']['active'])} active points{kinks}"
+        rows.append(("KKT conditions", f"{word}: residual {net['kkt']['residual']:.1e}{balance} ({where})"))
+    if net["gap"] is not None:
+        least, most = net["gap"]["at_least"], net["gap"]["at_most"]
+        words = f"{most:.3g} at most" if least < 1e-12 else f"{least:.3g} to {most:.3g}"
+        rows.append(("gap to the largest margin", words))
+    if "linear" in net:
+        answer = {True: "yes", False: "no", None: "undecided"}[net["linear"]["holds"]]
+        rows.append(("linear classifier", f"{answer} ({net['linear']['evidence']}): {net['linear']['why']}"))
+    print_table(out, ("what", "certified"), rows)
+
+
+def _separator_words(found: dict[str, Any]) -> str:
+    if found["separable"] is None:
+        return f"undecided: {found['why']}"
+    if not found["separable"]:
+        proof = found["certificate"]
+        return (
+            f"none: a convex combination of {len(proof['samples'])} signed points vanishes to {proof['residual']:.1e}"
+        )
+    ties = f", {', '.join(found['degenerate'])}" if found["degenerate"] else ""
+    return (
+        f"margin {found['margin']:.12g}, {len(found['support'])} tight points{ties}, residual {found['residual']:.1e}"
+    )

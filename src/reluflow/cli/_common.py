@@ -168,7 +168,9 @@ def print_table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[ob
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title or None, title_justify="left")
+    if title:
+        out.print(title)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for k, column in enumerate(columns):
         table.add_column(column, no_wrap=k < len(columns) - 1, overflow="fold")
     for row in rows:

@@ -111,6 +111,7 @@ class Alignment:
             return np.full(self.p, np.nan)
         size = np.hypot(run.along[last], run.perp[last])
         half = np.where(self.growth > 0, (run.out[last] + run.along[last]) / 2, size)
+        half = np.where(self.growth == 0, run.perp[last], half)
         against = run.along[last] < 0  # there the sum cancels
         bend = (run.perp[last] ** 2 + start.excess) / np.where(against, 2 * (run.out[last] - run.along[last]), 1.0)
         half = np.where((self.growth > 0) & against, bend, half)
@@ -343,6 +344,11 @@ def _result(problem: Problem, branch: Branch, paths: Paths) -> Alignment:
     speed = problem.speed * paths.faces.unit
     force = np.where(exact, problem.speed * length, speed * run.force[last])
     growth = np.where(turning, force, np.where(moving, -force, 0.0))
+    saddle = ~turning & moving & (run.perp[last] > 0)  # |a| < |w|, and a tends to 0: only what is orthogonal to c stays
+    if saddle.any():
+        growth[saddle] = 0.0
+        left = run.w - (run.along / run.force)[last, None] * run.c
+        direction[saddle] = (left / np.linalg.norm(left, axis=1, keepdims=True))[saddle]
     if paths.frozen:
         growth = np.zeros_like(growth)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -50,6 +50,7 @@ from ._align_types import (
     PERP,
     PLACE,
     RATE,
+    SADDLE,
     SEEN,
     SEEN_AT,
     SHRINKING,
@@ -151,8 +152,9 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
         what = _SURFACE if step < np.inf else _NOTHING
     if inv < 0.0 and along < 0.0 and not world.first:
         bend = _bend(me, inv)
-        if abs(bend) <= 2.0**-50 * out * out:
-            what = _REST if what == _NOTHING else what  # a -> 0, never reached
+        if abs(bend) <= SADDLE * out * out:
+            if step * force >= -along:
+                return np.inf, _REST  # a and along tend to 0 together and never get there
         elif bend < 0.0:
             flip = out * out / (math.sqrt(-bend) - along) / force
             if flip <= step:
@@ -191,18 +193,18 @@ def _meet(me: Neuron, k: int) -> None:
 @jit
 def _arrive(me: Neuron, dense: bool, step: float) -> None:
     """Put the neuron on the hyperplanes that it reaches, all of them at once."""
-    near = TOL * (me.now[SIZE] + me.now[PEAK] / 16)
+    near, slow = TOL * (me.now[SIZE] + me.now[PEAK] / 16), tolerance(me)
     z, r, next_one = me.per[Z], me.per[RATE], me.tally[NEXT]
     if dense:
-        if walk(z, r, me.side, step, near) > 1:
+        if walk(z, r, me.side, step, near, slow) > 1:
             for k in range(me.side.size):
-                if me.side[k] * z[k] <= near and me.side[k] * r[k] < 0.0 and k != next_one:
+                if me.side[k] * z[k] <= near and -me.side[k] * r[k] > slow and k != next_one:
                     _meet(me, k)
     else:
         for j in range(me.tally[N_SEEN]):
             k = me.lists[SEEN, j]
             far = abs(z[k] + r[k] * (me.now[SIGMA] - me.per[AT, k]))
-            if far <= near and me.side[k] * r[k] < 0.0 and k != next_one:
+            if far <= near and -me.side[k] * r[k] > slow and k != next_one:
                 _meet(me, k)
     _meet(me, next_one)
 
@@ -330,6 +332,7 @@ def _begin(world: World, me: Neuron, log: Log, inv: float, rest: bool) -> None:
         drop_all(me)
         put(1.0, me.per[WAS], me.per[G])
         put(0.0, me.c, me.c)
+        me.now[HEAVY] = 0.0  # nothing was cancelled
     else:
         _leave(world, me, log)
     refresh(world, me)

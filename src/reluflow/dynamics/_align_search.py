@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._align_faces import tolerance
 from ._align_types import (
     AGE,
     AT,
@@ -57,13 +58,13 @@ def refresh(world: World, me: Neuron) -> None:
 
 
 @jit
-def walk(z: Floats, r: Floats, side: Floats, step: float, near: float) -> int:
+def walk(z: Floats, r: Floats, side: Floats, step: float, near: float, slow: float) -> int:
     """Move all n.w on by ``step``; how many hyperplanes are then reached."""
     reached = 0
     for k in range(z.size):
         moved = z[k] + step * r[k]
         z[k] = moved
-        reached += 1 if (side[k] * moved <= near) & (side[k] * r[k] < 0.0) else 0
+        reached += 1 if (side[k] * moved <= near) & (-side[k] * r[k] > slow) else 0
     return reached
 
 
@@ -81,12 +82,13 @@ def ahead_dense(me: Neuron) -> float:
     """Distance to the next hyperplane, from current values."""
     z, r, side = me.per[Z], me.per[RATE], me.side
     best, found = 1e300, False
+    slow = tolerance(me)  # slower is parallel, up to rounding
     for lo in range(0, side.size, _BLOCK):
         hi = min(lo + _BLOCK, side.size)
         if _sooner(z, r, side, lo, hi, best) > 0:
             for k in range(lo, hi):
                 closing = -side[k] * r[k]
-                if closing > 0.0 and side[k] * z[k] < best * closing:
+                if closing > slow and side[k] * z[k] < best * closing:
                     best, found = max(0.0, side[k] * z[k] / closing), True
                     me.tally[NEXT] = k
     return best if found else np.inf
@@ -174,7 +176,9 @@ def _look(world: World, me: Neuron, k: int) -> float:
         me.per[AT, k], me.per[AGE, k] = me.now[SIGMA], me.now[TURN]
         me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
     closing = -me.side[k] * me.per[RATE, k]
-    return me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing if closing > 0.0 else np.inf
+    if closing <= tolerance(me):
+        return np.inf
+    return me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing
 
 
 @jit

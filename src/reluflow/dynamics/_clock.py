@@ -43,8 +43,10 @@ def move(force: Array, out: Array, along: Array, perp: Array, excess: Array, tim
         fade, fade2 = np.exp(-theta), np.exp(-2 * theta)
     less = out - along
     # a + w_c cancels for a neuron that runs against c; its product with a - w_c does not.
+    bend = perp**2 + excess
+    bend = np.where((excess < 0) & (np.abs(bend) <= 2.0**-50 * out**2), 0.0, bend)  # SADDLE in the kernel
     with np.errstate(divide="ignore", invalid="ignore"):
-        more = np.where(along < 0, (perp**2 + excess) / less, out + along)
+        more = np.where(along < 0, bend / less, out + along)
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
         way = out * -np.expm1(-2 * theta) + along * np.expm1(-theta) ** 2
         step = np.where(force > 0, way / (2 * force), 0.0)

@@ -1,6 +1,7 @@
 """Convex programs of the theory, every answer with its own certificate."""
 
 from ._agreement import AgreementMargin, agreement_margin, beta_crit
+from ._global import GlobalMargin, global_max_margin
 from ._grouped import GroupedMargin, GroupedResiduals, grouped_margin
 from ._hard import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
 from ._kkt import KKT, kkt
@@ -9,6 +10,8 @@ from ._networks import embed, smoothed_margin, stable_rank, symmetrized_network
 from ._one_neuron import OneNeuron, one_neuron
 
 __all__ = [
+    "GlobalMargin",
+    "global_max_margin",
     "KKT",
     "AgreementMargin",
     "Clusters",

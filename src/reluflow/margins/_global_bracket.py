@@ -53,6 +53,7 @@ class Search:
         self.y, self.slope, self.signs, self.budget = y, slope, signs, budget
         n, d = X.shape
         self.lower, self.V, self.s, self.e = 0.0, np.zeros((0, d)), np.zeros(0), np.zeros(E.shape[1])
+        self.coarse = self.V, self.s
         self.upper, self.kappa, self.cells, self.method = np.inf, np.zeros(n), 0, "search"
         if not E.size:  # the shortest sample alone bounds the margin by half its norm
             self.upper, self.kappa[int(np.argmin(norms))] = 0.5, 1.0
@@ -222,6 +223,7 @@ def approach(state: Search, rounds: int) -> int:
             state.prove(rows, kappa)
         if not new or best <= 1.02 * state.lower or (round_ >= 8 and basis.shape[1] > 8 and state.lower > 0):
             break
+    state.coarse = state.V, state.s
     if weights.any():
         state.keep(np.append(weights > 1e-12, np.zeros(len(state.us) - len(weights), dtype=bool)))
         near = np.flatnonzero(q < 2 * max(value, state.lower))
@@ -296,8 +298,7 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
             continue
         state.consider(candidate.V @ basis.T, candidate.s, candidate.e)
         if rows.rho.max() > 100:
-            raised = lift(rows, candidate, state.slope)
-            state.consider(raised.V @ basis.T, raised.s, raised.e)
+            raise_long(state, rows, basis, candidate)
         A = rows.X * candidate.kappa[:, None]
         found = [search_gain(A, rows.y, s, state.slope, state.starts(rows, basis)) for s in state.signs]
         best = max(float(g.values.max(initial=0.0)) for g in found)
@@ -311,6 +312,17 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
             better = gain.values > max(candidate.value, state.lower) * (1 + 1e-11)
             added += state.add(gain.directions[better] @ basis.T, sign)
     return added
+
+
+def raise_long(state: Search, rows: Rows, basis: Array, point: Point) -> None:
+    """Give the long samples the tiny outputs they need: nudge the neurons, or mix in a trace of the coarse network."""
+    for _ in range(4):
+        point = lift(rows, point, state.slope)
+        state.consider(point.V @ basis.T, point.s, point.e)
+    V, s = point.V @ basis.T, point.s
+    for trace in 10.0 ** np.arange(-14, -2):
+        both = np.vstack([(1 - trace) * V, trace * state.coarse[0]])
+        state.consider(both, np.append(s, state.coarse[1]), point.e)
 
 
 def vanish(state: Search, rows: Rows, kappa: Array) -> None:

@@ -85,7 +85,8 @@ class MarginSolution:
         Empty in the generic case; otherwise ``"zero multipliers"`` (tight points that are not active) and
         ``"dependent support"`` (more tight points than they span dimensions: the multipliers are not unique).
     verified : bool
-        ``w`` provably separates the points, and all residuals are rounding errors.
+        The points are provably separable, all residuals are rounding errors, and ``w`` is within rounding of
+        the optimum (each entry to about 1e-16 of its length).
     tolerance : float
         What counts as tight.
     """
@@ -262,7 +263,7 @@ def solve(rows: Rows, candidate: Candidate | None = None) -> MarginSolution:
         outcome = active_set(rows, candidate.points, candidate.weights)
         start = outcome.points
         if isinstance(outcome, Separated):
-            best = _solution(rows, outcome.v.high, outcome.c, outcome.points, outcome.slack, outcome.error)
+            best = _solution(rows, outcome.v, outcome.c, outcome.points, outcome.slack, outcome.error)
             if best.verified:
                 return best
         elif isinstance(outcome, Stuck):
@@ -288,7 +289,7 @@ def _exactly(rows: Rows, start: Index) -> MarginSolution:
         _refuse(rows.Z, exact.points, np.ldexp(exact.weights, -rows.exponents[exact.points]), True)
     if exact is None:
         raise Undecided(f"whether the {rows.n} points are separable took too many exact steps to decide.")
-    solution = _solution(rows, exact.v, exact.c, exact.points, exact.slack, 0.0)
+    solution = _solution(rows, Pair.of(exact.v), exact.c, exact.points, exact.slack, 0.0)
     if solution.verified:
         return solution
     raise Undecided(
@@ -309,26 +310,27 @@ def _combination(rows: Rows, index: Index, weights: Array) -> Combination | None
     return found
 
 
-def _solution(rows: Rows, v: Array, c: Array, index: Index, slack: Array, error: float) -> MarginSolution:
-    """Assemble the answer and measure it, as rounded to doubles."""
+def _solution(rows: Rows, v: Pair, c: Array, index: Index, slack: Array, error: float) -> MarginSolution:
+    """Assemble the answer, rounded to doubles, and measure it. ``v`` itself must separate the points."""
     M, level = rows.unit(index), rows.level(index)
-    length = float(np.linalg.norm(v))
+    length = float(np.linalg.norm(v.high))
     sizes = np.linalg.norm(M, axis=1)
     c = np.where(c * sizes > 2 * EPS * length, c, 0.0)  # what cannot change w in double precision is no multiplier
-    w = rows.vector(v)
+    total = float(c @ sizes)
+    w = rows.vector(v.high)
     norm_w = float(np.linalg.norm(w))
     near = np.union1d(np.flatnonzero(slack <= TIE + 2 * rows.rounding(w)), index)
-    value = product(rows.unit(near), Pair.of(v)).high
-    below = np.maximum(rows.level(near) - value, 0.0) * np.ldexp(1.0, rows.exponents[near])
-    total = float(c @ sizes)
-    tight = np.abs(product(M, Pair.of(v)).plus(-level).high)
+    close = rows.unit(near)
+    below = np.ldexp(rows.level(near) - close @ v.high, rows.exponents[near]) / rows.norms[near]
     residuals = MarginResiduals(
-        primal=float((below / rows.norms[near]).max(initial=0.0)) / length,
+        primal=max(float(below.max()), 0.0) / length,
         dual=float(np.maximum(-c * sizes, 0.0).max()) / total,
-        stationarity=float(np.linalg.norm(product(M.T, Pair.of(c)).plus(-v).high)) / total,
-        complementarity=float(c @ tight) / (total * length),
+        stationarity=float(np.linalg.norm(c @ M - v.high)) / total,
+        complementarity=float(c @ np.abs(M @ v.high - level)) / (total * length),
         gap=abs(length**2 - float(level @ c)) / length**2,
     )
+    # inner products are known to 106 bits here, so that positive means positive
+    separates = bool((product(close, v).high > 4 * rows.d * EPS * EPS * length).all())
     support = np.flatnonzero(slack <= TIE)
     active = np.sort(index[c > 0])
     rank = _rank(rows.unit(support)) if support.size > index.size else index.size
@@ -343,8 +345,7 @@ def _solution(rows: Rows, v: Array, c: Array, index: Index, slack: Array, error:
         rank=rank,
         residuals=residuals,
         degenerate=tuple(reason for reason, holds in reasons.items() if holds),
-        # the inner products are known to 106 bits, so these are positive for certain
-        verified=bool((value > 4 * rows.d * EPS * EPS * length).all()) and residuals.worst <= _GOOD and error <= EPS,
+        verified=separates and residuals.worst <= _GOOD and error <= EPS,
         tolerance=TIE,
     )
 

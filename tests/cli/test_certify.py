@@ -1,0 +1,99 @@
+"""``reluflow certify``: margins, certificates, gaps."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from reluflow import Network, example
+from reluflow.cli._app import app
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["certify", *map(str, arguments)])
+
+
+def document(*arguments):
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(("name", "slope"), [("D1", 0.5), ("D6", 0.5), ("D8", 0.2)])
+def test_the_best_network_is_certified(name, slope):
+    found = document(name, "--slope", slope)
+    known = example(name)
+    for bound in ("lower", "upper"):
+        assert known.agrees("global_margin", found["best"][bound], slope=slope, slack=1e-9)
+    assert found["best"]["exact"] is True
+    assert found["network"]["kkt"]["holds"] is True
+    assert found["network"]["gap"]["at_most"] < 1e-9
+    assert known.agrees("gamma_star", found["separator"]["margin"]) if "gamma_star" in known.answers else True
+
+
+def test_a_kkt_network_that_is_not_optimal(tmp_path):
+    # Three neurons on the symmetric set: KKT, but below the best margin 0.375
+    known = example("D4")
+    known.networks["kkt"].save(tmp_path / "kkt.npz")
+    found = document("D4", "--network", tmp_path / "kkt.npz")
+    assert found["network"]["kkt"]["holds"] is True
+    assert found["network"]["kkt"]["residual"] < 1e-14
+    assert found["network"]["margin"] == pytest.approx(0.356107225225, abs=1e-12)
+    assert found["network"]["gap"]["at_least"] == pytest.approx(0.375 - 0.356107225225, abs=1e-9)
+    assert found["network"]["linear"]["holds"] is False
+
+
+def test_a_network_that_is_not_kkt_says_so(tmp_path):
+    Network([[1.0, 0.3], [-1.0, -0.2]], [1.0, -1.0]).save(tmp_path / "net.npz")
+    found = document("EX1", "--network", tmp_path / "net.npz")
+    assert found["network"]["kkt"]["holds"] is False
+    assert found["network"]["kkt"]["residual"] > 1e-3
+    assert found["network"]["gap"]["at_least"] > 1e-3
+
+
+def test_misclassifying_network(tmp_path):
+    Network([[-1.0, 0.0]], [1.0]).save(tmp_path / "net.npz")
+    found = document("EX1", "--network", tmp_path / "net.npz")
+    assert found["network"]["margin"] < 0
+    assert found["network"]["kkt"] is None
+    assert "not classified" in run("EX1", "--network", tmp_path / "net.npz").stdout.replace("\n", " ")
+
+
+def test_not_separable_data_carry_their_proof(tmp_path):
+    file = tmp_path / "xor.csv"
+    file.write_text("1,1,1\n-1,-1,1\n1,-1,-1\n-1,1,-1\n")
+    found = document(file)
+    assert found["separator"]["separable"] is False
+    proof = found["separator"]["certificate"]
+    X = np.array([[1, 1], [-1, -1], [-1, 1], [1, -1]], float)  # signed points
+    np.testing.assert_allclose(np.array(proof["weights"]) @ X[proof["samples"]], 0.0, atol=1e-14)
+    assert found["best"]["lower"] > 0  # a network of four neurons separates them
+    text = run(file)
+    assert text.exit_code == 0
+    assert "vanishes" in text.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["EX1", "--slope", -0.5], "outside [0, 1]"),
+        (["EX1", "--network", "absent.npz"], "there is no file"),
+        (["EX1", "--train", "second"], "train = 'second'"),
+        (["EX1", "--budget", 0], "budget"),
+        (["absent.csv"], "no file"),
+    ],
+)
+def test_bad_input(arguments, words):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr.replace("\n", " ")
+
+
+def test_contradicting_slopes(tmp_path):
+    Network([[1.0, 0.0]], [1.0], slope=0.2).save(tmp_path / "net.npz")
+    result = run("EX1", "--network", tmp_path / "net.npz", "--slope", 0.3)
+    assert result.exit_code == 2
+    assert "contradicts" in result.stderr
