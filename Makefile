@@ -30,6 +30,8 @@ $(DEV): | $(PY)
 
 explain: $(CORE)  ## set up and run the main job on a built-in dataset
 	$(PY) -m reluflow data show EX1
+	$(PY) -m reluflow certify EX1
+	$(PY) -m reluflow align EX1
 
 test: $(DEV)  ## set up and run all tests
 	$(PY) -m pytest -n auto

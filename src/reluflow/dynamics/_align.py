@@ -347,8 +347,9 @@ def _result(problem: Problem, branch: Branch, paths: Paths) -> Alignment:
     saddle = ~turning & moving & (run.perp[last] > 0)  # |a| < |w|, and a tends to 0: only what is orthogonal to c stays
     if saddle.any():
         growth[saddle] = 0.0
-        left = run.w - (run.along / run.force)[last, None] * run.c
-        direction[saddle] = (left / np.linalg.norm(left, axis=1, keepdims=True))[saddle]
+        at = last[saddle]
+        left = run.w[saddle] - (run.along[at] / run.force[at])[:, None] * run.c[saddle]
+        direction[saddle] = left / np.linalg.norm(left, axis=1, keepdims=True)
     if paths.frozen:
         growth = np.zeros_like(growth)
     with np.errstate(divide="ignore", invalid="ignore"):

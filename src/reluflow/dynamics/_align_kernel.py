@@ -92,6 +92,8 @@ def elapsed(force: float, out: float, end: float, along: float, bend: float, ste
     cut where along = 0.
     """
     far = along + force * step
+    if step == 0.0:
+        return 0.0
     if along >= 0.0:
         return math.log1p(force * step * (1.0 + (along + far) / (end + out)) / (out + along)) / force
     if far <= 0.0:
@@ -152,7 +154,7 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
         what = _SURFACE if step < np.inf else _NOTHING
     if inv < 0.0 and along < 0.0 and not world.first:
         bend = _bend(me, inv)
-        if abs(bend) <= SADDLE * out * out:
+        if abs(bend) <= SADDLE * me.now[PEAK] ** 2:
             if step * force >= -along:
                 return np.inf, _REST  # a and along tend to 0 together and never get there
         elif bend < 0.0:
@@ -371,6 +373,9 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
         _measure(world, me, inv)
         _write(me, log, row)
         row += 1
+    if what == _REST and inv < 0.0 and me.now[FORCE] > 0.0:
+        me.now[OUT], me.now[PERP] = -me.now[ALONG], math.sqrt(-inv)
+        _write(me, log, row - 1)
     if what == _NOTHING:
         return row, SLIDING if me.tally[N_HELD] > 0 else ALIGNED
     caught = me.now[FORCE] > 0 and me.tally[N_HELD] >= me.w.size - 1

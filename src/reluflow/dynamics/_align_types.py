@@ -17,8 +17,8 @@ Bytes = npt.NDArray[np.int8]
 #: Distances below this part of |w|, and forces below this part of sum |g|, are rounding.
 TOL = 2.0**-43
 
-#: a^2 - along^2 below this part of a^2 is 0, for a neuron with |a| < |w|.
-SADDLE = 2.0**-50
+#: For a neuron with |a| < |w|: a^2 - along^2 below this part of |w|^2 is 0.
+SADDLE = 2.0**-46
 
 #: What becomes of a neuron; FULL asks for a longer log.
 ALIGNED, SLIDING, SHRINKING, DEAD, STUCK, UNFINISHED, FULL = range(7)

@@ -44,7 +44,7 @@ def move(force: Array, out: Array, along: Array, perp: Array, excess: Array, tim
     less = out - along
     # a + w_c cancels for a neuron that runs against c; its product with a - w_c does not.
     bend = perp**2 + excess
-    bend = np.where((excess < 0) & (np.abs(bend) <= 2.0**-50 * out**2), 0.0, bend)  # SADDLE in the kernel
+    bend = np.where((excess < 0) & (np.abs(bend) <= 2.0**-50 * perp**2), 0.0, bend)  # as the kernel leaves it
     with np.errstate(divide="ignore", invalid="ignore"):
         more = np.where(along < 0, bend / less, out + along)
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):

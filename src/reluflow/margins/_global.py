@@ -12,6 +12,7 @@ from ..problem._arrays import Array, is_number
 from ..problem._network import check_slope
 from ..sectors._cells import parallel_owners
 from ._global_bracket import bracket
+from ._global_master import Point, Rows, lift
 from ._hard import hard_margin
 
 
@@ -177,11 +178,21 @@ def _linear(data: Dataset, sign: float, tol: float) -> GlobalMargin | None:
         best = hard_margin(data.signed)
     except (NotSeparable, Undecided):
         return None
-    network = Network.balanced(sign * best.direction[None], [sign], 1.0).normalized()
-    lower = network.normalized_margin(data)
+    unit, rho = data.X / data.norms[:, None], data.norms / data.norms.min()
     weights = best.dual / best.dual.sum()
+    rows = Rows(unit, data.y, rho, np.zeros((data.n, 0)))
+    value = 0.5 * best.margin / float(data.norms.min())
+    point = Point(sign * best.direction[None], np.array([sign]), np.zeros(0), weights * rho, value)
+    network, lower = _silent(data.d, 1.0, sign), 0.0
+    for _ in range(4):
+        candidate = Network.balanced(point.V, [sign], 1.0).normalized()
+        if (margin := candidate.normalized_margin(data)) > lower:
+            network, lower = candidate, margin
+        point = lift(rows, point, 1.0)  # long samples: a rounding error of the direction is a large output
     upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * (1 + 4 * 2.0**-52))
-    return GlobalMargin(lower, upper, network, upper - lower <= tol * upper, weights, 1, "cells", 0, tol)
+    noise = 64 * 2.0**-52 * float(rho[weights > 0].max())
+    exact = upper - lower <= max(tol, min(noise, 1e-6)) * upper
+    return GlobalMargin(lower, upper, network, exact, weights, 1, "cells", 0, tol)
 
 
 def _conflict(data: Dataset, slope: float) -> tuple[Array, float] | None:
