@@ -77,6 +77,8 @@ def test_fingerprint_knows_shapes():
 @settings(deadline=None)
 @given(datasets())
 def test_symmetrized_and_flipped(data):
+    corner = np.abs(data.X) + 1.0  # no point is the mirror image of another
+    data = Dataset(corner, np.where(corner[:, 0] > 2.0, 1, -1))
     twice = data.symmetrized()
     assert twice.n == 2 * data.n
     np.testing.assert_array_equal(twice.signed, np.vstack([data.signed, data.signed]))
@@ -91,6 +93,11 @@ def test_bias_and_subset(data):
     assert (with_bias.X[:, -1] == 0.1).all()
     assert data.subset(np.arange(data.n)[::-1]).subset(np.arange(data.n)[::-1]) == data
     assert data.subset(np.ones(data.n, bool)) == data
+
+
+def test_symmetrizing_opposite_points_of_one_class_is_a_conflict():
+    with pytest.raises(DataError, match="same point"):
+        Dataset([[1.0, 2.0], [-1.0, -2.0]], [1, 1]).symmetrized()
 
 
 def test_centered_has_mean_zero_and_records_it():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from ._arrays import Array, as_float_array, check_range, check_size, digest, is_
 from .errors import DataError
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Dataset:
     r"""Points :math:`x_i \in \mathbb{R}^d` with labels :math:`y_i \in \{-1, +1\}`.
 
@@ -52,21 +52,27 @@ class Dataset:
 
     X: Array
     y: Array
-    name: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None
+    parameters: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        X = as_float_array(self.X, "X", 2, DataError)
-        _check_labels(self.y)
-        y = as_float_array(self.y, "y", 1, DataError)
+    def __init__(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        name: str | None = None,
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        X = as_float_array(X, "X", 2, DataError)
+        _check_labels(y)
+        y = as_float_array(y, "y", 1, DataError)
         if X.shape[0] == 0 or X.shape[1] == 0:
             raise DataError(
                 f"X has shape {X.shape}: there is nothing in it. At least one sample and one feature are needed."
             )
         if y.shape[0] != X.shape[0]:
             raise DataError(f"X has {X.shape[0]} rows but y has {y.shape[0]} labels; one label a row is needed.")
-        if self.name is not None and not isinstance(self.name, str):
-            raise DataError(f"name must be a string, not {self.name!r}.")
+        if name is not None and not isinstance(name, str):
+            raise DataError(f"name must be a string, not {name!r}.")
         check_range(X, "X", DataError)
         zero = np.flatnonzero(~X.any(axis=1))
         if zero.size:
@@ -77,7 +83,8 @@ class Dataset:
         _check_conflicts(X, y)
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", y)
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "parameters", MappingProxyType(dict(parameters)))
 
     # -- what it is ---------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ Train = Literal["both", "first"]
 _LOG_SMALLEST, _LOG_LARGEST = -708.0, 709.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Network:
     r"""The function :math:`f(x) = \sum_j a_j \phi(w_j \cdot x)`, :math:`\phi(z) = \max(z, \alpha z)`.
 
@@ -54,13 +54,20 @@ class Network:
 
     W: Array
     a: Array
-    slope: float = 0.0
-    log_scale: float | Array = 0.0
-    log_scale_out: float | Array | None = None
+    slope: float
+    log_scale: float | Array
+    log_scale_out: float | Array | None
 
-    def __post_init__(self) -> None:
-        W = as_float_array(self.W, "W", 2, ProblemError)
-        a = as_float_array(self.a, "a", 1, ProblemError)
+    def __init__(
+        self,
+        W: npt.ArrayLike,
+        a: npt.ArrayLike,
+        slope: float = 0.0,
+        log_scale: float | npt.ArrayLike = 0.0,
+        log_scale_out: float | npt.ArrayLike | None = None,
+    ) -> None:
+        W = as_float_array(W, "W", 2, ProblemError)
+        a = as_float_array(a, "a", 1, ProblemError)
         if 0 in W.shape:
             raise ProblemError(f"W has shape {W.shape}: at least one neuron and one input are needed.")
         if a.shape[0] != W.shape[0]:
@@ -69,12 +76,12 @@ class Network:
             )
         check_range(W, "W", ProblemError)
         check_range(a[:, None], "a", ProblemError)
+        out = None if log_scale_out is None else _as_log_scale(log_scale_out, "log_scale_out", a.size)
         object.__setattr__(self, "W", W)
         object.__setattr__(self, "a", a)
-        object.__setattr__(self, "slope", check_slope(self.slope))
-        object.__setattr__(self, "log_scale", _as_log_scale(self.log_scale, "log_scale", a.size))
-        if self.log_scale_out is not None:
-            object.__setattr__(self, "log_scale_out", _as_log_scale(self.log_scale_out, "log_scale_out", a.size))
+        object.__setattr__(self, "slope", check_slope(slope))
+        object.__setattr__(self, "log_scale", _as_log_scale(log_scale, "log_scale", a.size))
+        object.__setattr__(self, "log_scale_out", out)
 
     @staticmethod
     def balanced(W: npt.ArrayLike, signs: npt.ArrayLike, slope: float = 0.0, log_scale: float | Array = 0.0) -> Network:
@@ -221,7 +228,7 @@ class Network:
                 )
         return self.W * np.exp(log_w)[:, None], self.a * np.exp(log_a)
 
-    def with_log_scale(self, log_scale: float | Array) -> Network:
+    def with_log_scale(self, log_scale: float | npt.ArrayLike) -> Network:
         """Return the same draw at another scale (of W alone where ``log_scale_out`` is set)."""
         return Network(self.W, self.a, self.slope, log_scale, self.log_scale_out)
 
