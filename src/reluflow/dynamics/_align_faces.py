@@ -243,14 +243,16 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
 def settle(world: World, me: Neuron, arriving: bool) -> None:
     """Find the velocity at a point on the hyperplanes met; sides of those just reached are still the old ones.
 
-    One ridge that is reached from one side is always crossed. Otherwise the regular solution starts from "inactive"
-    (phi'(0) = slope) and the other branch from "active", and whether they are the only ones is looked up. Taking
-    ridges to the side the force points to raises |c|, so that it ends.
+    One ridge that is reached from one side, nothing else at the same time, is always crossed. Otherwise the regular
+    solution starts from "inactive" (phi'(0) = slope) and the other branch from "active", and whether they are the only
+    ones is looked up. Taking ridges to the side the force points to raises |c|, so that it ends.
     """
-    ridges = 0
+    ridges, mass = 0, me.now[MASS]
     for j in range(me.tally[N_ON]):
+        mass += abs(world.weights[me.lists[ON, j]])
         if kind(world, me, me.lists[ON, j]) > 0:
             ridges += 1
+    me.now[HEAVY] = max(me.now[HEAVY], mass)
     doubtful = ridges > 1 or (ridges == 1 and not arriving)
     if ridges > 0:
         for j in range(me.tally[N_ON]):

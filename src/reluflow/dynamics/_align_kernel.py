@@ -155,11 +155,11 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
     if inv < 0.0 and along < 0.0 and not world.first:
         bend = _bend(me, inv)
         if abs(bend) <= SADDLE * me.now[PEAK] ** 2:
-            if step * force >= -along:
+            if along + step * force >= -math.sqrt(SADDLE) * me.now[PEAK]:
                 return np.inf, _REST  # a and along tend to 0 together and never get there
         elif bend < 0.0:
             flip = out * out / (math.sqrt(-bend) - along) / force
-            if flip <= step:
+            if flip <= step + TOL * me.now[PEAK] / force:
                 step, what = flip, _FLIP
     return step, what
 
@@ -213,7 +213,7 @@ def _arrive(me: Neuron, dense: bool, step: float) -> None:
 
 @jit
 def _crowd(world: World, me: Neuron) -> None:
-    """After many events in one place: take all hyperplanes through it together."""
+    """Take all hyperplanes through the present place together: after many events there, and where w turns round."""
     refresh(world, me)
     for j in range(me.tally[N_ON]):
         me.per[Z, me.lists[ON, j]] = np.inf
@@ -226,8 +226,8 @@ def _crowd(world: World, me: Neuron) -> None:
 
 @jit
 def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
-    """Do what the end of the line asks for, short of the new velocity; whether hyperplanes are arrived at."""
-    crowded = me.tally[N_STALL] >= _CROWD
+    """Do what the end of the line asks for, short of the new velocity; whether one hyperplane is arrived at."""
+    crowded, before = me.tally[N_STALL] >= _CROWD, me.tally[N_ON]
     if what == _SURFACE:
         _arrive(me, world.gram.size > 0, step)
         if crowded:
@@ -240,11 +240,12 @@ def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
         me.now[SIGN] = -me.now[SIGN]
         put(-1.0, me.c, me.c)
         drop_all(me)
+        _crowd(world, me)
     for j in range(me.tally[N_ON]):
         k = me.lists[ON, j]
         me.per[WAS, k] = me.per[G, k]
     put(1.0, me.c, me.old)
-    return what == _SURFACE and not crowded
+    return what == _SURFACE and me.tally[N_ON] == before + 1
 
 
 @jit

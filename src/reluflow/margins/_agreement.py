@@ -20,6 +20,7 @@ from ._hard_rows import EPS, Rows
 from ._hard_search import Candidate, search
 
 _ALL_PAIRS = 1 << 22  # pairs of samples that are looked at in one go
+_AT_ONCE = 20  # samples added to a hull at once
 _SIGN_CERTAIN = 1e-12  # c_i w.x_i relative to |w| |x_i|: closer to 0 than this, its sign is left open
 
 
@@ -258,8 +259,8 @@ def beta_crit(data: Dataset) -> tuple[float, float]:
 def _largest_distance(base: Array, others: Array) -> float:
     """Maximise the distance of conv(base + one of the others) from 0 over the others.
 
-    Every point of conv(base) bounds all the distances from above by segments; they are taken from the
-    problems already solved, so that few of the others need a problem of their own.
+    Any part of the hull bounds a distance from above: segments at first, then the hull of a pool of points of
+    ``base`` which grows until it decides. Most of the others are ruled out without a problem of their own.
     """
     if not len(others):
         return 0.0
@@ -270,28 +271,37 @@ def _largest_distance(base: Array, others: Array) -> float:
         alone = hard_margin(base)
     except NotSeparable:
         return 0.0
+    except Undecided as error:
+        raise Undecided(
+            f"whether the hull of one class contains 0 is open, so the value may be 0: {error}", 0.0
+        ) from None
     if (others @ alone.w).max() >= 1.0:  # the nearest point of the hull stays the nearest
         return alone.margin
-    nearest = alone.margin * alone.direction[None, :]
-    pool = np.vstack([nearest, base if base.shape[0] * others.shape[0] <= _ALL_PAIRS else base[alone.support]])
-    bounds = np.minimum(bounds, _segments(pool, others))
+    starts = base if len(base) * len(others) <= _ALL_PAIRS else base[alone.support]
+    bounds = np.minimum(bounds, _segments(np.vstack([alone.margin * alone.direction, starts]), others))
     rounding = 16 * EPS * max(float(bounds.max()), alone.margin)
-    best, undecided = 0.0, 0.0
+    pool, lengths, best, undecided = alone.support, np.linalg.norm(base, axis=1), 0.0, 0.0
     while bounds.max() > best + rounding:
         m = int(np.argmax(bounds))
         try:
-            found = hard_margin(np.vstack([base, others[m]]))
-        except NotSeparable as error:
-            weights, reached = error.certificate[:-1], 0.0
+            found = hard_margin(np.vstack([base[pool], others[m]]))
+        except NotSeparable:
+            bounds[m] = 0.0
+            continue
         except Undecided:
             undecided, bounds[m] = max(undecided, float(bounds[m])), 0.0
             continue
-        else:
-            weights, reached = found.dual[:-1], found.margin
-        best = max(best, reached)
-        if weights.any():  # the part of the nearest point that lies in conv(base) bounds the others too
-            bounds = np.minimum(bounds, _segments((weights @ base)[None, :] / weights.sum(), others))
-        bounds[m] = reached
+        bounds[m] = min(bounds[m], found.margin)
+        if found.dual[:-1].any():  # the part of the nearest point that lies in conv(base) bounds the others too
+            inside = found.dual[:-1] @ base[pool] / found.dual[:-1].sum()
+            bounds = np.minimum(bounds, _segments(inside[None, :], others))
+        if found.margin > best + rounding:
+            slack = (base @ found.w - 1.0) / lengths
+            slack[pool] = 0.0
+            if slack.min() >= -8 * EPS * np.linalg.norm(found.w):
+                best = found.margin
+            else:
+                pool = np.union1d(pool, np.argsort(slack)[:_AT_ONCE])
     if undecided > best:
         raise Undecided(
             f"a hull may or may not contain 0: the value lies between {best:.6g} and {undecided:.6g}. "

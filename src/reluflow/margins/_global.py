@@ -127,7 +127,7 @@ def global_max_margin(
     alpha, allowed = check_slope(slope), _check_signs(signs)
     _check_effort(budget, tol, rounds)
     # Powers of two change no bit of the points.
-    unit = 2.0 ** np.round(np.log2(np.median(data.norms)))
+    unit = float(2.0 ** np.round(np.log2(np.median(data.norms))))
     conflict = _conflict(data, alpha) if signs is None or alpha == 1.0 else None
     if conflict is not None:
         weights, bound = conflict
@@ -144,8 +144,8 @@ def global_max_margin(
         margin = candidate.normalized_margin(data)
         if margin > 0:
             network, lower = candidate, margin
-    upper = max(found.upper * unit, lower)
-    exact = found.closed and lower >= found.lower * unit * (1 - max(tol, 1e-6))
+    upper = max(float(found.upper * unit), lower)
+    exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, 1e-6)))
     return GlobalMargin(
         lower, upper, network, exact, found.weights, found.cells, found.method, found.rounds, float(tol)
     )

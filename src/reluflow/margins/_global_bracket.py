@@ -183,12 +183,12 @@ def bracket(
     weights = state.kappa / state.rho
     total = float(weights.sum())
     return Bracket(
-        state.lower * state.reference,
-        state.upper * state.reference,
+        float(state.lower * state.reference),
+        float(state.upper * state.reference),
         V,
         s,
         weights / total if total > 0 else weights,
-        state.closed(tol),
+        bool(state.closed(tol)),
         state.method,
         state.cells,
         last,
@@ -221,7 +221,9 @@ def approach(state: Search, rounds: int) -> int:
         new += add_rows(state, q, value)
         if not new:
             state.prove(rows, kappa)
-        if not new or best <= 1.02 * state.lower or (round_ >= 8 and basis.shape[1] > 8 and state.lower > 0):
+        late = round_ >= (8 if basis.shape[1] > 8 and state.lower > 0 else 25)
+        crowded = basis.shape[1] == 2 and max(used.sum(), len(state.rows) // 4) > _CROWD
+        if not new or best <= 1.02 * state.lower or late or crowded:
             break
     state.coarse = state.V, state.s
     if weights.any():
@@ -233,7 +235,7 @@ def approach(state: Search, rounds: int) -> int:
 
 def improve(state: Search) -> bool:
     """One round: solve the small program, then let the samples and neurons it lacks join. False when none does."""
-    if state.unit.shape[1] == 2 and len(state.us) > _CROWD and not state.E.size:
+    if state.unit.shape[1] == 2 and max(len(state.us), len(state.rows) // 4) > _CROWD and not state.E.size:
         return False  # left to the whole plane
     rows, basis = state.frame()
     if rows.X.size * len(state.us) > _LARGEST:

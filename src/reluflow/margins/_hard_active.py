@@ -110,13 +110,15 @@ def slacks(rows: Rows, v: Pair, active: Index) -> Array:
 
 def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishing | Stuck:
     """Run the method from the points ``index`` with coefficients ``weights >= 0``."""
-    index, weights = _independent(rows, index, weights)
-    work = 0.0
+    work, checked = 0.0, False
     for _ in range(_EXCHANGES + 3 * min(rows.n, rows.d)):
         work += 2.0 * rows.d * (rows.n + (index.size + 100.0) ** 2)
         if work > _WORK:
             break
         solved = _until_positive(rows, index, weights)
+        if solved is None and not checked:  # the start may be dependent; what follows is independent
+            (index, weights), checked = _independent(rows, index, weights), True
+            continue
         if solved is None:
             return Stuck(index, "the active points are too nearly dependent for double precision")
         index, weights, point = solved

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..problem._arrays import Array
+from ._hard_exchange import exchange
 from ._hard_rows import Index, Rows
 
 _ENOUGH = 1e-10  # violations, relative to |z| |w|, that are left to the active-set method
 _NOTHING = 1e-13  # relative length of a convex combination below which it hints at a Farkas vector
+_SLOW = 0.97  # the distance of the hull falls by less than this factor: rounds no longer pay
 _ROUNDS = 100
 
 
@@ -48,7 +50,7 @@ def search(rows: Rows) -> Candidate:
     """Least-distance programming (Lawson and Hanson) on working sets; no claim is made for the result.
 
     The solution on a working set overshoots: the points to add are read off between it and the best
-    separator so far, which takes about half the rounds.
+    separator so far, which takes about half the rounds. The last few points are left to exchanges.
     """
     mean = (1.0 / rows.norms) @ rows.Z
     values = rows.Z @ mean
@@ -61,8 +63,9 @@ def search(rows: Rows) -> Candidate:
         M, level = rows.unit(work), rows.level(work)
         c = _least_distance(M, level, scale)
         if c is None:
-            return found
-        index, weights = work[c > 0], c[c > 0]
+            break
+        kept = c > 0
+        index, weights = work[kept], c[kept]
         combination, mass = c @ M, float(level @ c)
         distance = float(np.linalg.norm(combination)) / mass
         if distance <= _NOTHING * float(weights.sum()) / mass:
@@ -75,20 +78,17 @@ def search(rows: Rows) -> Candidate:
         found = Candidate(index, factor * weights, False)
         w = rows.vector(factor * combination)
         values, length = rows.Z @ w, float(np.linalg.norm(w))
-        relative = (values - 1.0) / (rows.norms * length)
-        new = np.setdiff1d(np.flatnonzero(relative < -_ENOUGH), work, assume_unique=True)
-        if not new.size or distance >= best:
+        violated = values < 1.0 - _ENOUGH * length * rows.norms
+        violated[work] = False
+        new = np.flatnonzero(violated)
+        if not new.size:
             return found
+        if new.size <= index.size // 5 or distance > _SLOW * best:
+            break
         inner = inner.towards(w / length, values / length)
-        idle = work[c == 0]
-        kept = index.size // 2 if distance > 0.9 * best else 0  # slow progress: forget less
-        work = np.concatenate([
-            index,
-            idle[_smallest(relative[idle], kept)],
-            new[_smallest((inner.values / rows.norms)[new], max(40, index.size))],
-        ])  # fmt: skip
+        work = np.concatenate([index, new[_smallest((inner.values / rows.norms)[new], max(40, index.size))]])
         scale = best = distance
-    return found
+    return Candidate(*exchange(rows, found.points, found.weights), False)
 
 
 def _smallest(values: Array, count: int) -> Index:
