@@ -8,6 +8,7 @@ optimality (positive multipliers, no violated constraint) is checked in integer 
 labels and has an intercept; it gets the points and their mirror images, for which the intercept is 0.
 """
 
+# ruff: noqa: E402  (the number of threads must be set before numpy is imported)
 from __future__ import annotations
 
 import os
@@ -106,7 +107,7 @@ def with_daqp(Z: Array) -> Array:
 def with_svc(Z: Array) -> Array:
     from sklearn.svm import SVC
 
-    model = SVC(C=1e10, kernel="linear", cache_size=1000, max_iter=20_000_000)
+    model = SVC(C=1e10, kernel="linear", cache_size=1000, max_iter=2_000_000)
     model.fit(np.vstack([Z, -Z]), np.repeat([1, -1], len(Z)))
     if model.fit_status_:
         raise RuntimeError("not converged")
@@ -135,7 +136,13 @@ def with_clarabel(Z: Array) -> Array:
 
 
 METHODS: dict[str, Method] = {"reluflow": ours, "daqp": with_daqp, "svc": with_svc, "clarabel": with_clarabel}
-TOO_SLOW = {("clarabel", "MNIST"), ("clarabel", "random 100000"), ("svc", "random 100000")}
+TOO_SLOW = {
+    ("clarabel", "MNIST"),
+    ("clarabel", "random 100000"),
+    ("svc", "random 100000"),
+    ("svc", "margin"),
+    ("svc", "MNIST 3/8"),
+}
 ONCE = ("svc", "clarabel")
 
 
@@ -189,9 +196,10 @@ class Row:
 
 
 def timed(method: Method, Z: Array) -> tuple[float, Array | Exception]:
+    points = Z.copy()  # some solvers scale what they are given
     start = time.perf_counter()
     try:
-        result: Array | Exception = method(Z)
+        result: Array | Exception = method(points)
     except (NotSeparable, RuntimeError, ImportError) as error:
         result = error
     return time.perf_counter() - start, result
@@ -260,7 +268,7 @@ def targets(rows: list[Row]) -> list[Target]:
         if method == "daqp" and problem in ("random 2000x200", "MNIST 0/1") and row.ratio:
             least = 0.5 if problem.startswith("random") else 2.0
             out.append(Target(f"times as fast as daqp, {problem}", row.ratio, f">= {least}", row.ratio >= least))
-        if method == "svc" and row.ratio:
+        if method == "svc" and row.ratio and problem in ("random 2000x200", "MNIST 0/1", "MNIST 1/7"):
             out.append(Target(f"times as fast as svc, {problem}", row.ratio, ">= 10", row.ratio >= 10))
             mine = found[problem, "reluflow"].error
             if row.error is not None and mine is not None:

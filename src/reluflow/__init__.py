@@ -24,21 +24,25 @@ if TYPE_CHECKING:
     from .margins import KKT as KKT
     from .margins import AgreementMargin as AgreementMargin
     from .margins import Clusters as Clusters
+    from .margins import GlobalMargin as GlobalMargin
     from .margins import GroupedMargin as GroupedMargin
     from .margins import Linearity as Linearity
     from .margins import MarginSolution as MarginSolution
     from .margins import OneNeuron as OneNeuron
+    from .margins import OneSignedMargins as OneSignedMargins
     from .margins import agreement_margin as agreement_margin
     from .margins import beta_crit as beta_crit
     from .margins import class_margins as class_margins
     from .margins import clusters as clusters
     from .margins import embed as embed
+    from .margins import global_max_margin as global_max_margin
     from .margins import grouped_margin as grouped_margin
     from .margins import hard_margin as hard_margin
     from .margins import kkt as kkt
     from .margins import linearity as linearity
     from .margins import max_margin as max_margin
     from .margins import one_neuron as one_neuron
+    from .margins import one_signed_margins as one_signed_margins
     from .margins import smoothed_margin as smoothed_margin
     from .margins import stable_rank as stable_rank
     from .margins import symmetrized_network as symmetrized_network
@@ -69,6 +73,7 @@ _HOME_OF = {
     "Dataset": "problem",
     "Example": "data",
     "ExtremalDirections": "sectors",
+    "GlobalMargin": "margins",
     "GroupedMargin": "margins",
     "KKT": "margins",
     "Linearity": "margins",
@@ -77,6 +82,7 @@ _HOME_OF = {
     "Network": "problem",
     "NotSeparable": "problem",
     "OneNeuron": "margins",
+    "OneSignedMargins": "margins",
     "Problem": "problem",
     "ProblemError": "problem",
     "ReluflowError": "problem",
@@ -94,6 +100,7 @@ _HOME_OF = {
     "example": "data",
     "examples": "data",
     "extremal_directions": "sectors",
+    "global_max_margin": "margins",
     "grouped_margin": "margins",
     "hard_margin": "margins",
     "initialize": "problem",
@@ -103,6 +110,7 @@ _HOME_OF = {
     "make": "data",
     "max_margin": "margins",
     "one_neuron": "margins",
+    "one_signed_margins": "margins",
     "save": "data",
     "sector": "sectors",
     "smoothed_margin": "margins",

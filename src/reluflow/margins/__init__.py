@@ -8,30 +8,34 @@ from ._kkt import KKT, kkt
 from ._linearity import Clusters, Linearity, clusters, linearity
 from ._networks import embed, smoothed_margin, stable_rank, symmetrized_network
 from ._one_neuron import OneNeuron, one_neuron
+from ._one_signed import Bounds, OneSignedMargins, one_signed_margins
 
 __all__ = [
-    "GlobalMargin",
-    "global_max_margin",
     "KKT",
     "AgreementMargin",
+    "Bounds",
     "Clusters",
+    "GlobalMargin",
     "GroupedMargin",
     "GroupedResiduals",
     "Linearity",
     "MarginResiduals",
     "MarginSolution",
     "OneNeuron",
+    "OneSignedMargins",
     "agreement_margin",
     "beta_crit",
     "class_margins",
     "clusters",
     "embed",
+    "global_max_margin",
     "grouped_margin",
     "hard_margin",
     "kkt",
     "linearity",
     "max_margin",
     "one_neuron",
+    "one_signed_margins",
     "smoothed_margin",
     "stable_rank",
     "symmetrized_network",

@@ -74,7 +74,7 @@ class Search:
 
     def add(self, U: Array, sign: float, fixed: bool = False) -> int:
         """Take in directions whose pattern on the samples of their own sign (``fixed``: on all) is new."""
-        most = max(20, len(self.rows) // 4)
+        most = max(20, len(self.rows) // 4) if fixed else max(5, min(len(self.rows) // 4, 300 // U.shape[1]))
         own = self.rows if fixed else self.rows[self.y[self.rows] == sign]
         known = {row.tobytes() for row in self.on[self.us == sign][:, own]}
         fresh = []
@@ -218,10 +218,11 @@ def approach(state: Search, rounds: int) -> int:
             best = max(best, float(gain.values.max(initial=0.0)))
             better = gain.values > value + 1e-6 * abs(value) + 1e-14
             new += state.add(gain.directions[better] @ basis.T, sign, fixed=True)
-        new += add_rows(state, q, value)
+        longer = add_rows(state, q, value)
+        new += longer
         if not new:
             state.prove(rows, kappa)
-        late = round_ >= (8 if basis.shape[1] > 8 and state.lower > 0 else 25)
+        late = round_ >= (8 if basis.shape[1] > 8 and state.lower > 0 and not longer else 25)
         crowded = basis.shape[1] == 2 and max(used.sum(), len(state.rows) // 4) > _CROWD
         if not new or best <= 1.02 * state.lower or late or crowded:
             break

@@ -110,7 +110,8 @@ class MarginSolution:
     def __repr__(self) -> str:
         extra = f", {', '.join(self.degenerate)}" if self.degenerate else ""
         state = "verified" if self.verified else "NOT verified"
-        return f"MarginSolution: margin={self.margin:.10g}, {self.support.size} tight points{extra}, {state}"
+        points = f"{self.support.size} tight point{'s' if self.support.size > 1 else ''}"
+        return f"MarginSolution: margin={self.margin:.10g}, {points}{extra}, {state}"
 
 
 def hard_margin(Z: npt.ArrayLike) -> MarginSolution:

@@ -62,22 +62,22 @@ def solve_equalities(M: Array, level: Array) -> Equality | None:
     QR factors of ``M^T`` and iterative refinement of the augmented system with residuals in twice the
     working precision: it converges as long as the condition number stays below ``1/eps``.
     """
-    from scipy.linalg import qr, solve_triangular
-    from scipy.linalg.lapack import dtrcon
+    from scipy.linalg.lapack import dtrcon, dtrtrs
 
     if M.shape[0] > M.shape[1]:
         return None
-    Q, R = qr(M.T, mode="economic", check_finite=False)
+    Q, R = np.linalg.qr(M.T)
+    R = np.asfortranarray(R)
     if dtrcon(R)[0] < _SINGULAR:
         return None
-    u = solve_triangular(R, level, trans="T", check_finite=False)
-    v, c = Pair.of(Q @ u), Pair.of(solve_triangular(R, u, check_finite=False))
+    u = dtrtrs(R, level, trans=1)[0]
+    v, c = Pair.of(Q @ u), Pair.of(dtrtrs(R, u)[0])
     before = 1.0
     for _ in range(_MAX_REFINEMENTS):
         missing = -product(M, v).plus(-level).high
         excess = product(M.T, c).plus(-v.high).plus(-v.low).high
-        u = solve_triangular(R, missing, trans="T", check_finite=False) - Q.T @ excess
-        dv, dc = Q @ u + excess, solve_triangular(R, u, check_finite=False)
+        u = dtrtrs(R, missing, trans=1)[0] - Q.T @ excess
+        dv, dc = Q @ u + excess, dtrtrs(R, u)[0]
         v, c = v.plus(dv), c.plus(dc)
         step = max(_ratio(dv, v.high), _ratio(dc, c.high))
         remaining = step * step / before  # the corrections shrink by a constant factor

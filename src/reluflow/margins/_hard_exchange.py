@@ -40,23 +40,29 @@ class _Active:
     def drop(self, leaving: Index) -> None:
         from scipy.linalg import qr_delete
 
-        for k in leaving[::-1].tolist():
-            Q, R = qr_delete(self.Q, self.R, k, 1, "col", check_finite=False)
-            size = R.shape[1]  # square factors come back with one column too many
-            self.Q, self.R = Q[:, :size], np.asfortranarray(R[:size])
+        if leaving.size == self.points.size:
+            self.Q, self.R = self.Q[:, :0], self.R[:0, :0]
+        else:
+            for k in leaving[::-1].tolist():
+                Q, R = qr_delete(self.Q, self.R, k, 1, "col", check_finite=False)
+                size = R.shape[1]  # square factors come back with one column too many
+                self.Q, self.R = Q[:, :size], np.asfortranarray(R[:size])
         self.points, self.weights = np.delete(self.points, leaving), np.delete(self.weights, leaving)
 
-    def add(self, j: int, z: Array, weight: float) -> None:
+    def add(self, j: int, z: Array, weight: float) -> bool:
         along = self.Q.T @ z
         off = z - self.Q @ along
         again = self.Q.T @ off
         off -= self.Q @ again
-        length = np.linalg.norm(off)
+        length = float(np.linalg.norm(off))
+        if length <= 64 * EPS:
+            return False
         k = self.points.size
         R = np.zeros((k + 1, k + 1), order="F")
         R[:k, :k], R[:k, k], R[k, k] = self.R, along + again, length
         self.Q, self.R = np.asfortranarray(np.column_stack([self.Q, off / length])), R
         self.points, self.weights = np.append(self.points, j), np.append(self.weights, weight)
+        return True
 
     def settle(self) -> Array | None:
         """Move to the equality solution, dropping points whose coefficient reaches 0; returns ``v``."""
@@ -67,19 +73,19 @@ class _Active:
                 self.weights = c
                 return v
             steps = np.full(c.size, np.inf)
-            steps[down] = self.weights[down] / (self.weights[down] - c[down])
+            old = self.weights[down]
+            steps[down] = np.divide(old, old - c[down], out=np.zeros_like(old), where=old > 0)
             step = float(steps.min())
             self.weights = np.maximum(self.weights + step * (c - self.weights), 0.0)
             self.drop(np.flatnonzero(steps <= step))
         return None
 
     def enter(self, j: int) -> bool:
-        """Add point ``j``, in exchange for another one if it depends on the active points; False if neither works."""
+        """Add point ``j``, in exchange for another one if it depends on the active ones; False if neither works."""
         z = self.rows.unit(np.array([j]))[0]
         along = self.Q.T @ z
         if np.linalg.norm(z - self.Q @ along) > _DEPENDENT:
-            self.add(j, z, 0.0)
-            return True
+            return self.add(j, z, 0.0)
         a = self.triangular(along, False)
         ratios = np.full(a.size, np.inf)
         falls = a > 1e-9 * np.abs(a).max()
@@ -89,8 +95,7 @@ class _Active:
             return False
         self.weights = np.maximum(self.weights - step * a, 0.0)
         self.drop(np.flatnonzero(ratios <= step))
-        self.add(j, z, step)
-        return self.sound
+        return self.add(j, z, step)
 
 
 def exchange(rows: Rows, points: Index, weights: Array) -> tuple[Index, Array]:

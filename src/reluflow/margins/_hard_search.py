@@ -12,7 +12,7 @@ from ._hard_rows import Index, Rows
 
 _ENOUGH = 1e-10  # violations, relative to |z| |w|, that are left to the active-set method
 _NOTHING = 1e-13  # relative length of a convex combination below which it hints at a Farkas vector
-_SLOW = 0.97  # the distance of the hull falls by less than this factor: rounds no longer pay
+_SLOW, _PATIENCE = 0.99, 6  # so many rounds may bring the hull nearer by less than this factor
 _ROUNDS = 100
 
 
@@ -35,15 +35,13 @@ class _Inner(NamedTuple):
 
     def towards(self, u: Array, values: Array) -> _Inner:
         """Return the best of a few points on the way to another unit vector; costs no product with Z."""
-        best, chosen = -np.inf, self
-        for s in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9):
-            mixed = (1 - s) * self.u + s * u
-            length = float(np.linalg.norm(mixed))
-            if length > 0:
-                between = ((1 - s) * self.values + s * values) / length
-                if between.min() > best:
-                    best, chosen = float(between.min()), _Inner(mixed / length, between)
-        return chosen
+        s = np.array([[0.05], [0.15], [0.3], [0.5], [0.75]])
+        mixed = (1 - s) * self.u + s * u
+        lengths = np.linalg.norm(mixed, axis=1, keepdims=True)
+        lengths[lengths == 0] = 1.0
+        between = ((1 - s) * self.values + s * values) / lengths
+        best = int(np.argmax(between.min(axis=1)))
+        return _Inner(mixed[best] / lengths[best], between[best])
 
 
 def search(rows: Rows) -> Candidate:
@@ -57,7 +55,7 @@ def search(rows: Rows) -> Candidate:
     inner = _Inner(mean, values)
     size = 40 + rows.d // 4
     work = _smallest(values / rows.norms, size) if rows.n > 2 * size else np.arange(rows.n)
-    scale, best = 0.5, np.inf
+    scale, best, slow = 0.5, np.inf, 0
     found = Candidate(work[:1], np.ones(1), False)
     for _ in range(_ROUNDS):
         M, level = rows.unit(work), rows.level(work)
@@ -83,10 +81,17 @@ def search(rows: Rows) -> Candidate:
         new = np.flatnonzero(violated)
         if not new.size:
             return found
-        if new.size <= index.size // 5 or distance > _SLOW * best:
+        slow += distance > _SLOW * best
+        if new.size <= index.size // 5 or slow > _PATIENCE:
             break
         inner = inner.towards(w / length, values / length)
-        work = np.concatenate([index, new[_smallest((inner.values / rows.norms)[new], max(40, index.size))]])
+        idle = work[~kept]
+        memory = index.size // 2 if distance > 0.9 * best else 0  # slow progress: forget less
+        work = np.concatenate([
+            index,
+            idle[_smallest((values / rows.norms)[idle], memory)],
+            new[_smallest((inner.values / rows.norms)[new], max(40, index.size))],
+        ])  # fmt: skip
         scale = best = distance
     return Candidate(*exchange(rows, found.points, found.weights), False)
 
@@ -102,6 +107,8 @@ def _least_distance(M: Array, level: Array, scale: float) -> Array | None:
     """Minimise ``|M^T c|^2 + (scale (1 - level . c))^2`` over ``c >= 0``; None at the iteration limit."""
     from scipy.optimize import nnls
 
+    if M.shape[1] > 8 * M.shape[0]:  # far more dimensions than points: lengths are those of the triangular factor
+        M = np.linalg.qr(M.T, mode="r").T
     k, d = M.shape
     E = np.empty((d + 1, k))
     E[:d] = M.T

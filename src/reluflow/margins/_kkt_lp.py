@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 # Rows of the program taken to begin with, and added at a time; only a few of all p * d ever bind.
-_ROWS = 2000
+_ROWS, _QUICK_ENTRIES = 2000, 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +72,20 @@ def solve(equations: Equations) -> tuple[Array, Array]:
 
 
 def _linear_program(equations: Equations) -> tuple[Array, Array]:
-    """Minimise the largest residual, adding rows until no other one exceeds it.
+    """Minimise the largest residual, from least squares on, adding rows until no other one exceeds it.
 
-    The optimum of some of the rows is a lower bound, so a residual that does not vanish is known within 5 %.
+    The optimum of some of the rows is a lower bound, so a residual that does not vanish is known within 5 %,
+    or within a factor of two where that would take long.
     """
     k, free_point = equations.points.shape[0], equations.free[1]
     scale = max(float(np.abs(equations.W).max()), float(np.abs(equations.a).max()))
-    best = np.zeros(k), np.zeros(free_point.size)
+    best = _least_squares(equations)
     off = np.abs(equations.residual(*best)) / scale
-    upper = float(off.max(initial=0.0))
-    chosen = _worst_rows(equations, off, 0.0)
+    upper, chosen = float(off.max(initial=0.0)), _worst_rows(equations, off, -1.0)
+    ratio = 1.05 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
     for _ in range(200):
+        if upper <= 1e-12:
+            break
         x = _highs(equations, chosen, scale)
         new, lower = equations.feasible(x[:k], x[k : k + free_point.size]), float(x[-1])
         off = np.abs(equations.residual(*new)) / scale
@@ -92,10 +95,42 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
             size = float(np.abs(equations.residual(*point)).max(initial=0.0)) / scale
             if size < upper:
                 best, upper = point, size
-        if not more.size or off.max() <= lower + 1e-12 or upper <= 1.05 * lower + 1e-12:
+        if not more.size or off.max() <= lower + 1e-12 or upper <= ratio * lower + 1e-12:
             break
         chosen = np.union1d(chosen, more)
     return best
+
+
+def _least_squares(equations: Equations) -> tuple[Array, Array]:
+    """Multipliers of least squares, with the middle slope at every kink."""
+    from scipy.optimize import nnls
+
+    k, free_point = equations.points.shape[0], equations.free[1]
+    middle = (1.0 + equations.slope) / 2
+    R = _compress(equations, np.where(np.isnan(equations.slopes), middle, equations.slopes), equations.W)
+    try:
+        lam, _ = nnls(R[:, :k], R[:, k], maxiter=30 * k + 300)
+    except RuntimeError:  # it is a start only
+        lam = np.zeros(k)
+    return lam, middle * lam[free_point]
+
+
+def _compress(equations: Equations, slopes: Array, target: Array) -> Array:
+    """Columns of all multipliers and the target, one block an equation: ``sum a_j^2 F_B = sum a_j target_j``.
+
+    Returned as the triangular factor, which is all that least squares needs.
+    """
+    R = np.zeros((0, equations.points.shape[0] + 1))
+    for b, slope in enumerate(slopes):
+        mine = equations.block == b
+        size = float(np.linalg.norm(equations.a[mine]))
+        if size > 0:
+            columns = size * (slope[:, None] * equations.points).T
+            rows = np.hstack([columns, (equations.a[mine] @ target[mine] / size)[:, None]])
+            R = np.vstack([R, rows])
+            if len(R) > 4000 + R.shape[1]:
+                R = np.asarray(np.linalg.qr(R, mode="r"))
+    return R if len(R) <= R.shape[1] else np.asarray(np.linalg.qr(R, mode="r"))
 
 
 def _worst_rows(equations: Equations, off: Array, above: float) -> Index:
