@@ -96,7 +96,7 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory {peak:.2f} GiB")
 
-    print("\nagainst gradient descent from scale 1e-6 to the same sectors (step 2e-3, as in the experiments of the papers)")
+    print("\nagainst gradient descent from scale 1e-6 to the same sectors (step 2e-3, as in the papers)")
     limit = 20.0 if options.quick else 120.0
     toys = {
         "ML-F6, p=50": (rf.Problem(rf.example("ML-F6").data, rf.initialize(2, width=50, scale=1e-6)), 2e-3),

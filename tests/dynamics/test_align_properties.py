@@ -22,7 +22,8 @@ def random_problem(seed, slope, scheme="balanced", n=None, separable=False, log_
         X = y[:, None] * np.abs(rng.standard_normal((n, d)))
     else:
         X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
-    net = initialize(d, width=6, scheme=scheme, seed=seed, slope=slope, log_scale=log_scale)
+    # another stream than that of the points: a neuron parallel to a point is a case of its own
+    net = initialize(d, width=6, scheme=scheme, seed=rng, slope=slope, log_scale=log_scale)
     return Problem(Dataset(X, y), net, "exponential", "sum")
 
 

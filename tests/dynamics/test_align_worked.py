@@ -1,6 +1,5 @@
 """The early phase against the worked examples and against brute force."""
 
-import numba
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -92,70 +91,6 @@ def test_problem_clock():
     base = align(Problem(known.data, net, "exponential", "sum")).events(0)["time"]
     for loss, reduction, factor in (("logistic", "sum", 2), ("logistic", "mean", 8), ("exponential", "mean", 4)):
         np.testing.assert_allclose(align(Problem(known.data, net, loss, reduction)).events(0)["time"], factor * base)
-
-
-# -- brute force ------------------------------------------------------------------------------------
-
-
-@numba.njit
-def march(X, y, w, a, slope, total, steps):
-    """Frozen-pattern steps of the flow of one neuron, each solved exactly; first order in the step."""
-    h = total / steps
-    log_size = 0.0
-    for _ in range(steps):
-        force = np.zeros(X.shape[1])
-        for i in range(X.shape[0]):
-            z = 0.0
-            for k in range(X.shape[1]):
-                z += X[i, k] * w[k]
-            weight = y[i] if z > 0 else slope * y[i]
-            for k in range(X.shape[1]):
-                force[k] += weight * X[i, k]
-        size = np.sqrt((force * force).sum())
-        if size > 0:
-            along = (w * force).sum() / size
-            ch, sh = np.cosh(size * h), np.sinh(size * h)
-            w = w + force / size * (along * (ch - 1) + a * sh)
-            a = a * ch + along * sh
-        scale = np.sqrt((w * w).sum())
-        w /= scale
-        a /= scale
-        log_size += np.log(scale)
-    return w, log_size
-
-
-BRUTE = [(seed, slope, kind) for kind in ("separable", "random") for slope in (0.0, 0.5) for seed in range(3)]
-
-
-@pytest.mark.parametrize(("seed", "slope", "kind"), BRUTE)
-def test_brute_force_converges_to_it(seed, slope, kind):
-    rng = np.random.default_rng(100 + seed)
-    X = rng.standard_normal((6, 3))
-    y = np.sign(X[:, 0]) if kind == "separable" else rng.choice([-1.0, 1.0], 6)
-    data, W, signs = Dataset(X, y), rng.standard_normal((4, 3)), np.array([1, -1, 1, -1])
-    early = align(unit_problem(data, W, signs, slope, log_scale=-5.0))
-    total = 1.0
-    for j in range(4):
-        errors = []
-        for steps in (10_000, 3_000_000):
-            w, log_size = march(X, y, W[j].copy(), signs[j] * np.linalg.norm(W[j]), slope, total, steps)
-            errors.append(
-                np.abs(w - early.directions(total)[j]).max() + abs(log_size - 5.0 - early.log_norms(total)[j])
-            )
-        # first order: where in a step the events fall is luck, the size of the step is not
-        assert errors[0] < 1e-2
-        assert errors[1] < 1e-2 / 300
-
-
-def test_brute_force_has_sliding_in_it():
-    slides = 0
-    for seed, slope, kind in BRUTE:
-        rng = np.random.default_rng(100 + seed)
-        X = rng.standard_normal((6, 3))
-        y = np.sign(X[:, 0]) if kind == "separable" else rng.choice([-1.0, 1.0], 6)
-        early = align(unit_problem(Dataset(X, y), rng.standard_normal((4, 3)), [1, -1, 1, -1], slope))
-        slides += sum("slide" in early.events(j)["kind"].tolist() for j in range(4))
-    assert slides >= 5
 
 
 # -- no solution, many solutions --------------------------------------------------------------------

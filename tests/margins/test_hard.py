@@ -249,7 +249,9 @@ def test_what_cannot_be_told_apart_is_undecided():
 
 def test_large_margins_of_a_needle():
     # two nearly opposite points: margin 1e-8 of the norms, direction known in closed form
-    for tilt in (1e-6, 1e-8, 1e-10, 1e-12, 1e-15):
+    for tilt in (1e-6, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18, 1e-100):
         found = hard_margin([[1, tilt], [-1, tilt]])
         np.testing.assert_allclose(found.direction, (0, 1), atol=1e-16)
         assert found.margin == pytest.approx(tilt, rel=1e-15)
+    with pytest.raises(Undecided, match="exceed the largest double"):
+        hard_margin([[1, 1e-200], [-1, 1e-200]])

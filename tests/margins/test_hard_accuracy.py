@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.linalg import qr, solve_triangular
 
-from reluflow import NotSeparable, Undecided, hard_margin
+from reluflow import DataError, NotSeparable, Undecided, hard_margin, max_margin
+from reluflow.data import mnist
 
 
 def teacher(n, d, seed, shift=0.1):
@@ -176,3 +177,29 @@ def test_a_hundred_thousand_points():
     slack = Z @ found.w - 1
     assert slack.min() > -1e-13
     assert found.support.size <= 20
+
+
+def images(minus, plus):
+    try:
+        return mnist((minus, plus), centered=True)
+    except DataError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("pair", "margin", "supports"), [((0, 1), 0.4154, 89), ((1, 7), 0.0737, 182)])
+def test_images_of_two_digits(pair, margin, supports):
+    data = images(*pair)
+    found = max_margin(data)
+    assert found.margin == pytest.approx(margin, abs=5e-5)  # four digits are known
+    assert found.support.size == supports
+    assert found.degenerate == ()
+    assert found.verified
+
+
+def test_images_that_no_plane_tells_apart():
+    data = images(3, 8)
+    with pytest.raises(NotSeparable) as caught:
+        max_margin(data)
+    weights = caught.value.certificate
+    assert np.linalg.norm(weights @ data.signed) <= 1e-14 * (weights @ data.norms)
+    assert np.count_nonzero(weights) <= 785

@@ -194,7 +194,7 @@ def test_one_signed_margins_of_the_worked_examples(name, slope):
         if answer in known.at(slope).answers:
             assert known.agrees(answer, bounds.lower, slope=slope, slack=1e-9)
             assert known.agrees(answer, bounds.upper, slope=slope, slack=1e-9)
-    assert found.support.tolist() == known.at(slope).answers["S_plus"].tolist()
+    assert found.neuron.support.tolist() == known.at(slope).answers["S_plus"].tolist()
     assert found.star.upper >= found.value.lower - 1e-12
 
 
@@ -417,7 +417,9 @@ def test_stable_rank_against_singular_values():
 def test_linearity_never_contradicts_the_function(seed, slope):
     rng = np.random.default_rng(seed)
     net = Network(rng.integers(-2, 3, (3, 2)).astype(float), rng.integers(-2, 3, 3).astype(float), slope)
-    if not net.W.any() or not net.a.any():
+    if not (net.a[:, None] * net.W).any():
+        with pytest.raises(ProblemError, match="zero everywhere"):
+            linearity(net)
         return
     answer = linearity(net)
     angle = np.linspace(0, 2 * np.pi, 720, endpoint=False)

@@ -1,89 +1,147 @@
-"""Cells of hyperplane arrangements: known counts, brute force, degenerate positions."""
+"""Cells of hyperplane arrangements, against exact counts and against patterns seen at random."""
 
-import itertools
-from math import comb
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from math import comb, factorial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from hypothesis.extra.numpy import arrays
 
 from reluflow import BudgetExceeded, DataError, ProblemError
-from reluflow.sectors import cell_bound, enumerate_cells, exact_signs
+from reluflow.sectors import cell_bound, enumerate_cells
 
 
-def in_general_position(n, d):
-    return 2 * sum(comb(n - 1, k) for k in range(min(n, d)))
+def regions(normals: list[tuple[Fraction, ...]]) -> int:
+    """Exact number of cells by deletion and restriction."""
+    lines = set()
+    for v in normals:
+        lead = next((a for a in v if a), None)
+        if lead is not None:
+            lines.add(tuple(a / lead for a in v))
+    if not lines:
+        return 1
+    *rest, h = sorted(lines)
+    if len(h) == 1:
+        return 2
+    p = next(i for i, a in enumerate(h) if a)
+    within = [tuple(v[i] - v[p] / h[p] * h[i] for i in range(len(v)) if i != p) for v in rest]
+    return regions(rest) + regions(within)
 
 
-def feasible(X, signs):
-    """Whether some u has exactly these strict signs, by a linear program: a second way."""
-    answer = linprog(
-        np.zeros(X.shape[1]), A_ub=-signs[:, None] * X, b_ub=-np.ones(len(X)), bounds=[(None, None)] * X.shape[1]
-    )
-    return answer.status == 0
+def check(X, cells) -> None:
+    X = np.asarray(X, dtype=float)
+    unit = X / np.linalg.norm(X, axis=1)[:, None]
+    assert cells.signs.dtype == np.int8
+    np.testing.assert_array_equal(np.sign(cells.witnesses @ unit.T), cells.signs)
+    np.testing.assert_allclose(np.linalg.norm(cells.witnesses, axis=1), 1, rtol=1e-12)
+    assert len(np.unique(cells.signs, axis=0)) == len(cells)
+    half = len(cells) // 2
+    np.testing.assert_array_equal(cells.signs[:half], -cells.signs[half:])
 
 
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 3), (3, 2), (7, 2), (5, 3), (9, 3), (6, 4), (8, 4), (4, 6), (7, 5)])
-def test_count_in_general_position(n, d):
-    X = np.random.default_rng(10 * n + d).standard_normal((n, d))
+@pytest.mark.parametrize(
+    ("n", "d"), [(1, 1), (1, 3), (5, 1), (7, 2), (200, 2), (3, 5), (12, 3), (40, 3), (12, 4), (11, 6), (8, 8), (10, 8)]
+)
+def test_general_position(n, d):
+    X = np.random.default_rng(n * 100 + d).normal(size=(n, d))
     cells = enumerate_cells(X)
+    m, r = (1, 1) if d == 1 else (n, min(n, d))
+    assert len(cells) == 2 * sum(comb(m - 1, k) for k in range(r)) == cell_bound(X)
     assert cells.complete
-    assert len(cells) == in_general_position(n, d) == cell_bound(X)
+    check(X, cells)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 10**6))
-def test_degenerate_integer_points_against_linear_programs(seed):
+small = arrays(np.int64, st.tuples(st.integers(1, 8), st.integers(1, 5)), elements=st.integers(-2, 2))
+
+
+@settings(deadline=None, max_examples=80)
+@given(small, st.integers(0, 2**32 - 1))
+def test_degenerate_integer_points_against_the_exact_count(X, seed):
+    X = X[X.any(axis=1)]
+    if not len(X):
+        return
+    exact = regions([tuple(Fraction(int(a)) for a in row) for row in X])
     rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(1, 7)), int(rng.integers(1, 4))
-    X = rng.integers(-2, 3, (n, d)).astype(float)
-    X[~X.any(axis=1)] = 1.0  # parallel, antiparallel, dependent points are all likely
-    cells = enumerate_cells(X)
-    want = {signs for signs in itertools.product((-1, 1), repeat=n) if feasible(X, np.array(signs, float))}
-    assert {tuple(row) for row in cells.signs.tolist()} == want
-    assert len(cells) == len(want) <= cell_bound(X)
+    turn = np.linalg.qr(rng.normal(size=(X.shape[1],) * 2))[0]
+    for Y in (X, X @ turn, np.hstack([X @ turn, -X]) * 1e-5, X * 10.0 ** rng.uniform(-6, 6, size=(len(X), 1))):
+        cells = enumerate_cells(Y)
+        assert len(cells) == exact <= cell_bound(Y)
+        check(Y, cells)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 10**6))
-def test_witnesses_lie_inside_and_antipodes_are_there(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((int(rng.integers(1, 9)), int(rng.integers(2, 5)))) * 10.0 ** rng.uniform(-6, 6)
+@given(small, st.integers(0, 2**32 - 1))
+def test_every_pattern_met_at_random_is_listed(X, seed):
+    X = X[X.any(axis=1)]
+    if not len(X):
+        return
+    seen = np.sign(np.random.default_rng(seed).normal(size=(3000, X.shape[1])) @ X.T).astype(np.int8)
+    listed = {row.tobytes() for row in enumerate_cells(X).signs}
+    assert {row.tobytes() for row in seen[(seen != 0).all(axis=1)]} <= listed
+
+
+@pytest.mark.parametrize("d", [3, 4, 5, 6])
+def test_braid_arrangement(d):
+    eye = np.eye(d)
+    X = [eye[i] - eye[j] for i, j in combinations(range(d), 2)]
+    assert len(enumerate_cells(X)) == factorial(d)
+
+
+def test_witnesses_lie_in_the_span():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(6, 3)) @ rng.normal(size=(3, 10))
     cells = enumerate_cells(X)
-    np.testing.assert_array_equal(exact_signs(cells.witnesses, X), cells.signs)
-    np.testing.assert_allclose(np.linalg.norm(cells.witnesses, axis=1), 1.0, rtol=1e-12)
-    rows = {row.tobytes() for row in cells.signs}
-    assert len(rows) == len(cells)
-    assert {(-row).tobytes() for row in cells.signs} == rows
+    off = cells.witnesses - cells.witnesses @ np.linalg.pinv(X) @ X
+    assert np.abs(off).max() < 1e-12
+    assert len(cells) == 2 * (1 + 5 + 10)
 
 
-def test_random_directions_find_no_other_cell():
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((12, 3))
-    known = {row.tobytes() for row in enumerate_cells(X).signs}
-    seen = {row.tobytes() for row in np.sign(rng.standard_normal((20_000, 3)) @ X.T).astype(np.int8)}
-    assert seen <= known
+def test_thin_cells_are_found_down_to_the_resolution():
+    for angle in (1e-3, 1e-7, 1e-10):
+        X = [[1, 0, 0], [np.cos(angle), np.sin(angle), 0], [0, 0, 1], [1, 1, 1]]
+        cells = enumerate_cells(X)
+        assert len(cells) == 14
+        check(X, cells)
+    assert len(enumerate_cells([[1, 0], [1, 1e-14]])) == 2
 
 
-def test_budget_keeps_what_was_found():
-    X = np.random.default_rng(0).standard_normal((20, 4))
-    with pytest.raises(BudgetExceeded) as caught:
-        enumerate_cells(X, budget=100)
+def test_parallel_points_share_a_hyperplane():
+    cells = enumerate_cells([[1, 2], [-3, -6], [2, 1], [1e-7, 2e-7]])
+    assert len(cells) == 4
+    np.testing.assert_array_equal(cells.signs[:, 0], -cells.signs[:, 1])
+    np.testing.assert_array_equal(cells.signs[:, 0], cells.signs[:, 3])
+
+
+@pytest.mark.parametrize(("n", "d", "budget"), [(12, 3, 40), (30, 20, 1000), (60, 40, 500)])
+def test_budget(n, d, budget):
+    X = np.random.default_rng(0).integers(1, 4, size=(n, d)) * np.random.default_rng(1).choice([-1, 1], size=(n, d))
+    with pytest.raises(BudgetExceeded, match=f"budget = {budget}") as caught:
+        enumerate_cells(X, budget=budget)
     partial = caught.value.partial
     assert not partial.complete
-    assert 0 < len(partial) <= 100
-    np.testing.assert_array_equal(exact_signs(partial.witnesses, X), partial.signs)
+    assert 2 <= len(partial) <= budget
+    check(X, partial)
 
 
-@pytest.mark.parametrize(("X", "error"), [([[0.0, 0.0]], DataError), ([1.0, 2.0], DataError), ([[np.nan]], DataError)])
-def test_bad_points(X, error):
-    with pytest.raises(error):
+def test_budget_that_just_suffices():
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    assert len(enumerate_cells(X, budget=cell_bound(X))) == cell_bound(X)
+    with pytest.raises(BudgetExceeded):
+        enumerate_cells(X, budget=cell_bound(X) - 1)
+
+
+@pytest.mark.parametrize("X", [[1.0, 2.0], [[]], [[0.0, 0.0]], [[1.0, np.nan]], [["a", "b"]]])
+def test_bad_points(X):
+    with pytest.raises(DataError):
         enumerate_cells(X)
 
 
-@pytest.mark.parametrize("budget", [0, 1, -5, 2.5, True])
+@pytest.mark.parametrize("budget", [0, 1, -3, 2.5, True, None])
 def test_bad_budget(budget):
     with pytest.raises(ProblemError, match="budget"):
-        enumerate_cells([[1.0, 0.0]], budget=budget)
+        enumerate_cells([[1.0]], budget=budget)

@@ -102,7 +102,7 @@ def _judge(data: Dataset, net: Network, train: str, tolerance: float, lower: flo
         }
     if train == "both":
         found["gap"] = {"at_least": max(lower - margin, 0.0), "at_most": max(upper - margin, 0.0)}
-    if net.W.any() and net.a.any():
+    if (net.a[:, None] * net.W).any():  # else the function is zero
         line = linearity(net)
         found["linear"] = {
             "holds": line.linear,

@@ -258,6 +258,15 @@ def _new_side(world: World, me: Neuron, k: int, push: float) -> int:
 
 
 @jit
+def _state(world: World, k: int, side: float, g: float) -> int:
+    if side != 0:
+        return int(side)
+    if g == world.weights[k]:
+        return ON_ACTIVE
+    return ON_INACTIVE if g == world.slope * world.weights[k] else 0
+
+
+@jit
 def _leave(world: World, me: Neuron, log: Log) -> None:
     """Write down what the event changed, and take up the hyperplanes that are left behind."""
     dense = world.gram.size > 0
@@ -271,10 +280,9 @@ def _leave(world: World, me: Neuron, log: Log) -> None:
         push = dot(world.normals[k], me.c)
         side, change = _new_side(world, me, k, push), me.per[G, k] - me.per[WAS, k]
         if side != me.side[k] or change != 0.0:
-            log.surface[entries, 0], log.surface[entries, 1] = k, me.side[k]
-            log.surface[entries, 2] = side
-            if side == 0 and me.lists[PLACE, k] < 0:
-                log.surface[entries, 2] = ON_ACTIVE if me.per[G, k] == world.weights[k] else ON_INACTIVE
+            log.surface[entries, 0] = k
+            log.surface[entries, 1] = _state(world, k, me.side[k], me.per[WAS, k])
+            log.surface[entries, 2] = _state(world, k, side, me.per[G, k])
             log.change[entries] = change
             entries += 1
         if side != 0 and me.side[k] == 0:

@@ -20,8 +20,9 @@ Ints = npt.NDArray[np.int64]
 #: What an event is.
 EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])
 _BLOCK = 128  # pieces whose coefficients are formed at once
-# Sides in the log (see ON_INACTIVE, ON_ACTIVE of the kernel), seen from a sample opposite to its normal.
-_MIRROR = {1: -1, -1: 1, 0: 0, 2: 3, 3: 2}
+# States in the log, 0: held, 1: active, 2 and 3: ON_INACTIVE and ON_ACTIVE of the kernel, -1: inactive, as indices:
+_MIRROR = np.array([0, -1, 3, 2, 1], dtype=np.int8)  # the state of a sample opposite to its normal
+_LEVEL = np.array([0, 1, -1, 1, -1], dtype=np.int8)  # active, inactive or sliding
 
 
 class Snapshot(NamedTuple):
@@ -123,17 +124,13 @@ class Paths:
         at, piece = np.repeat(at, many), np.repeat(piece, many)
         member = np.arange(at.size) - np.repeat(np.cumsum(many) - many, many)
         sample = faces.samples[faces.start[run.surface[at]] + member]
+        before, after = run.before[at], run.after[at]
         turned = faces.orient[sample] < 0
-        before, after = run.before[at].copy(), run.after[at].copy()
-        before[turned] = -before[turned]
-        after[turned] = [_MIRROR[int(v)] for v in after[turned]]
-        kind = np.full(at.size, "touch", dtype="U10")
-        kind[after == 0] = "slide"
-        kind[(after == 1) | ((after == 3) & (before < 0))] = "activate"
-        kind[(after == -1) | ((after == 2) & (before > 0))] = "deactivate"
-        # On the hyperplane counts as inactive: starting there, only being held or becoming active is an event.
-        begins = piece == pieces[0]
-        real = np.where(begins, (after == 0) | (after == 1), (before != 0) | (np.abs(after) == 1))
+        before, after = np.where(turned, _MIRROR[before], before), np.where(turned, _MIRROR[after], after)
+        was, now = _LEVEL[before], _LEVEL[after]
+        kind = np.array(["deactivate", "slide", "activate"])[now + 1]
+        kind[was == now] = "touch"
+        real = (was != now) | ((np.abs(before) == 1) & (np.abs(after) != 1))
         flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
         found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
         found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])

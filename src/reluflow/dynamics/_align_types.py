@@ -23,7 +23,7 @@ SADDLE = 2.0**-46
 #: What becomes of a neuron; FULL asks for a longer log.
 ALIGNED, SLIDING, SHRINKING, DEAD, STUCK, UNFINISHED, FULL = range(7)
 
-#: Sides in the log: +1, -1, 0 for a neuron held on the hyperplane, and these for one that only lies on it.
+#: States in the log: +1, -1, 0 for a neuron held on the hyperplane, and these for one that only lies on it.
 ON_INACTIVE, ON_ACTIVE = 2, 3
 
 # Rows of Neuron.per: numbers a hyperplane. With a Gram matrix Z = n.w and RATE = n.c are current; without one they
@@ -74,7 +74,7 @@ class Log(NamedTuple):
 
     segment: Floats  # (cap, 7): tau, path, force, out, along, perp, sign
     end: Ints  # (cap,) end of its entries below
-    surface: Ints  # (cap', 3): hyperplane, side before, side after
+    surface: Ints  # (cap', 3): hyperplane, state before, state after
     change: Floats  # (cap',) of g
 
 

@@ -74,7 +74,7 @@ def global_max_margin(
     *,
     budget: int = 100_000,
     tol: float = 1e-9,
-    rounds: int = 200,
+    rounds: int = 100,
 ) -> GlobalMargin:
     r"""Bracket the supremum of the normalised margin over networks of every width.
 
@@ -131,8 +131,10 @@ def global_max_margin(
     conflict = _conflict(data, alpha) if signs is None or alpha == 1.0 else None
     if conflict is not None:
         weights, bound = conflict
-        if bound <= 1e-13 * float(weights @ data.norms):
-            return GlobalMargin(0.0, bound, _silent(data.d, alpha, allowed[0]), True, weights, 0, "conflict", 0, float(tol))
+        if _is_zero(data, weights, 0.0, bound):
+            return GlobalMargin(
+                0.0, bound, _silent(data.d, alpha, allowed[0]), True, weights, 0, "conflict", 0, float(tol)
+            )
     if alpha == 1.0 and (linear := _linear(data, allowed[0], float(tol))) is not None:
         return linear
     found = bracket(data.X / unit, data.y, alpha, allowed, np.zeros((data.n, 0)), int(budget), float(tol), int(rounds))
@@ -146,6 +148,7 @@ def global_max_margin(
             network, lower = candidate, margin
     upper = max(float(found.upper * unit), lower)
     exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, 1e-6)))
+    exact = exact or _is_zero(data, found.weights, lower, upper)
     return GlobalMargin(
         lower, upper, network, exact, found.weights, found.cells, found.method, found.rounds, float(tol)
     )
@@ -167,8 +170,13 @@ def _check_effort(budget: Any, tol: Any, rounds: Any) -> None:
         raise ProblemError(f"tol = {tol!r}: a relative gap between 0 and 1 is needed.")
 
 
+def _is_zero(data: Dataset, weights: Array, lower: float, upper: float) -> bool:
+    """Whether the margin is 0 as far as double precision can tell: the sums behind the upper bound cancel."""
+    return lower == 0 and upper <= 256 * 2.0**-52 * float(weights @ data.norms)
+
+
 def _silent(d: int, slope: float, sign: float) -> Network:
-    """The network without output: margin 0 where nothing better exists."""
+    """Make the network without output: margin 0 where nothing better exists."""
     return Network(np.zeros((1, d)), [sign], slope)
 
 
@@ -191,7 +199,7 @@ def _linear(data: Dataset, sign: float, tol: float) -> GlobalMargin | None:
         point = lift(rows, point, 1.0)  # long samples: a rounding error of the direction is a large output
     upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * (1 + 4 * 2.0**-52))
     noise = 64 * 2.0**-52 * float(rho[weights > 0].max())
-    exact = upper - lower <= max(tol, min(noise, 1e-6)) * upper
+    exact = upper - lower <= max(tol, min(noise, 1e-6)) * upper or _is_zero(data, weights, lower, upper)
     return GlobalMargin(lower, upper, network, exact, weights, 1, "cells", 0, tol)
 
 

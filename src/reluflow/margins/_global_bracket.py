@@ -54,6 +54,7 @@ class Search:
         n, d = X.shape
         self.lower, self.V, self.s, self.e = 0.0, np.zeros((0, d)), np.zeros(0), np.zeros(E.shape[1])
         self.coarse = self.V, self.s
+        self.last: tuple[npt.NDArray[np.intp], Rows, Array] | None = None
         self.upper, self.kappa, self.cells, self.method = np.inf, np.zeros(n), 0, "search"
         if not E.size:  # the shortest sample alone bounds the margin by half its norm
             self.upper, self.kappa[int(np.argmin(norms))] = 0.5, 1.0
@@ -64,7 +65,7 @@ class Search:
         self.rng = np.random.default_rng(0)
 
     def frame(self) -> tuple[Rows, Array]:
-        """The working samples in coordinates of their span, and the basis (columns)."""
+        """Put the working samples into coordinates of their span; also its basis (columns)."""
         points = self.unit[self.rows]
         _, size, right = np.linalg.svd(points, full_matrices=False)
         basis = right[: int((size > 1e-14 * size[0]).sum())].T
@@ -77,7 +78,7 @@ class Search:
         most = max(20, len(self.rows) // 4) if fixed else max(5, min(len(self.rows) // 4, 300 // U.shape[1]))
         own = self.rows if fixed else self.rows[self.y[self.rows] == sign]
         known = {row.tobytes() for row in self.on[self.us == sign][:, own]}
-        fresh = []
+        fresh: list[int] = []
         on = U @ self.unit.T > 0
         for k, pattern in enumerate(on[:, own]):
             if len(fresh) < most and (key := pattern.tobytes()) not in known:
@@ -100,7 +101,7 @@ class Search:
             self.keep(self.idle < 2)
 
     def columns(self, basis: Array) -> Columns:
-        """The neurons of the cone program; the hyperplanes nearest to each get their kink modelled."""
+        """Prepare the neurons of the cone program; the hyperplanes nearest to each get their kink modelled."""
         z = self.U @ self.unit[self.rows].T
         foreign = self.us[:, None] * self.y[self.rows] < 0
         kink = np.zeros(z.shape, dtype=bool)
@@ -144,7 +145,7 @@ class Search:
         if not kappa.any():
             return None
         kappa = kappa / (kappa @ (1 / rows.rho))
-        found = []
+        found: list[Gain] = []
         for sign in self.signs:
             floor = max([self.lower, *(float(g.values.max(initial=0.0)) for g in found)])
             gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.slope, floor, self.budget)
@@ -171,14 +172,16 @@ def bracket(
 ) -> Bracket:
     """Close in on the best margin from both sides. ``tol`` is relative; tighter is aimed for."""
     state = Search(X, y, slope, signs, E, budget)
-    last = approach(state, rounds)
+    count = approach(state, rounds)
     after = 0
-    for last in range(last + 1, rounds + 1):
-        if state.closed(_GOAL) or after > 2 or not improve(state):
-            break
+    while count < rounds and after <= 2 and not state.closed(_GOAL) and improve(state):
+        count += 1
         after += state.closed(tol)
     if not state.closed(tol) and X.shape[1] == 2 and not E.size:
         whole_plane(state)
+    if not state.closed(tol) and state.last is not None:
+        state.rows, rows, kappa = state.last
+        state.prove(rows, kappa)
     V, s = thin_out(*join(state.V, state.s, state.unit, 1e-13), state.unit, slope)
     weights = state.kappa / state.rho
     total = float(weights.sum())
@@ -191,7 +194,7 @@ def bracket(
         bool(state.closed(tol)),
         state.method,
         state.cells,
-        last,
+        count,
     )
 
 
@@ -210,6 +213,7 @@ def approach(state: Search, rounds: int) -> int:
         if found is None:
             break
         weights, e, kappa, value = found
+        state.last = state.rows, rows, kappa
         used, before = weights > 0, state.rows
         q = state.consider(state.U[used] * weights[used][:, None], state.us[used], e)
         best, new = 0.0, 0
@@ -246,6 +250,7 @@ def improve(state: Search) -> bool:
     if point is None:
         return False
     q = state.consider(point.V @ basis.T, point.s, point.e)
+    state.last = state.rows, rows, np.where(point.kappa > 1e-7 * point.kappa.max(), point.kappa, 0.0)
     new = add_kinks(state, cols, point, rows)
     best = 0.0
     for sign in state.signs:

@@ -1,8 +1,8 @@
 r"""Branch and bound for the inner maximum, where the patterns are too many to list.
 
-The maximum of :math:`\mathrm{dist}(p, Z_N)` over the vertices :math:`p = \sum_P D_i a_i`, :math:`D_i \in \{\alpha, 1\}`,
-of the zonotope of P is found by fixing the D_i one after the other. With those of a set R still open, p is a centre
-plus :math:`\sum_R \pm b_i`, :math:`b_i = \tfrac{1-\alpha}2 a_i`, and from any point n of :math:`Z_N`
+The maximum of :math:`\mathrm{dist}(p, Z_N)` over the vertices :math:`p = \sum_P D_i a_i` of the zonotope of P, with
+:math:`D_i \in \{\alpha, 1\}`, is found by fixing the D_i one after the other. With those of a set R still open, p is a
+centre plus :math:`\sum_R \pm b_i`, :math:`b_i = \tfrac{1-\alpha}2 a_i`, and from any point n of :math:`Z_N`
 
 .. math:: \mathrm{dist}(p, Z_N)^2 \le \sigma^T G \sigma
           \le \lambda_{\max}(W^{-1/2} G W^{-1/2}) \sum_i w_i, \qquad \sigma \in \{\pm 1\}^{1 + |R|},
@@ -31,11 +31,11 @@ class BoxDistance:
         self.square = np.einsum("ij,ij->i", N, N)
 
     def start(self, count: int) -> Array:
-        """The middle of the box, ``count`` times."""
+        """Return the middle of the box, ``count`` times."""
         return np.full((count, len(self.N)), 0.5 * (1.0 + self.slope))
 
     def sweep(self, rest: Array, h: Array, times: int = 1) -> tuple[Array, Array]:
-        """Rounds of exact minimisation of ``|rest|`` over each coordinate of h in turn."""
+        """Minimise ``|rest|`` exactly over each coordinate of h in turn, ``times`` times over."""
         rest, h = rest.copy(), h.copy()
         for i in np.tile(np.arange(len(self.N)), times):
             new = np.clip(h[:, i] + rest @ self.N[i] / self.square[i], self.slope, 1.0)
@@ -44,7 +44,7 @@ class BoxDistance:
         return rest, h
 
     def solve(self, point: Array, h: Array) -> Array:
-        """The shortest ``point - h @ N``, exactly: from a guess of the bounds met, else by bounded least squares."""
+        """Find the shortest ``point - h @ N``: from a guess of the bounds met, else by bounded least squares."""
         if self.slope == 1.0:
             return np.asarray(point - self.N.sum(axis=0))
         free = (h > self.slope) & (h < 1.0)
@@ -96,7 +96,9 @@ def furthest(P: Array, N: Array, slope: float, floor: float, limit: int, batch: 
         np.full((1, k), 0.5 * (1 + slope)), np.ones((1, k), dtype=bool), box.start(1),
         np.ones((1, k + 1)), np.zeros((1, P.shape[1])), np.zeros(1),
     )  # fmt: skip
-    root.w = np.concatenate([[np.linalg.norm(root.D @ P)], 0.5 * (1 - slope) * np.linalg.norm(P, axis=1)])[None] + 1e-300
+    root.w = (
+        np.concatenate([[np.linalg.norm(root.D @ P)], 0.5 * (1 - slope) * np.linalg.norm(P, axis=1)])[None] + 1e-300
+    )
     _bound(root, P, box)
     heap, count, reached, top = [(-float(root.bound[0]), 0, root[0])], 1, [], floor
     while heap and count < limit and -heap[0][0] > floor:
@@ -131,8 +133,8 @@ def _split(taken: list[Nodes], P: Array, slope: float) -> Nodes:
         changed = D.copy()
         changed[at, pick] = value
         both.append(changed)
-    twice = (np.concatenate([a, a]) for a in (open_, h, w, rest))
-    return Nodes(np.concatenate(both), *twice, np.zeros(2 * len(taken)))
+    open_, h, w, rest = (np.concatenate([a, a]) for a in (open_, h, w, rest))
+    return Nodes(np.concatenate(both), open_, h, w, rest, np.zeros(2 * len(taken)))
 
 
 def _bound(nodes: Nodes, P: Array, box: BoxDistance) -> None:

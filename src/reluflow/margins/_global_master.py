@@ -12,6 +12,7 @@ is a second-order cone program. E is empty, or holds directions that the weights
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +71,13 @@ def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point
     main = -(c.T[:, :, None] * rows.X[:, None, :]).reshape(k, nv)
     positive = sparse.csr_matrix((np.full(L, 0.5 * (1 - slope)), (ii, np.arange(L))), shape=(k, L))
     margin = sparse.hstack(
-        [sparse.csr_matrix(main), sparse.csr_matrix(-rows.E), positive, sparse.csr_matrix((k, J)),
-         sparse.csr_matrix((1 / rows.rho)[:, None])]
+        [
+            sparse.csr_matrix(main),
+            sparse.csr_matrix(-rows.E),
+            positive,
+            sparse.csr_matrix((k, J)),
+            sparse.csr_matrix((1 / rows.rho)[:, None]),
+        ]
     )
     index = np.repeat(np.arange(L), r)
     at = (jj[:, None] * r + np.arange(r)).ravel()
@@ -241,15 +247,18 @@ def _system(
     M: Array, rho: Array, spare: Array, nu: Array, kappa: Array, t: float, at: npt.NDArray[np.intp]
 ) -> tuple[Array, Array]:
     k, width = M.shape
-    norms = np.array([np.linalg.norm(nu[a:b]) for a, b in zip(at[:-1], at[1:], strict=True)])
-    units = [nu[a:b] / max(n, 1e-300) for a, b, n in zip(at[:-1], at[1:], norms, strict=True)]
+    blocks = [nu[a:b] for a, b in pairwise(at)]
+    norms = np.array([np.linalg.norm(v) for v in blocks])
+    units = [v / max(size, 1e-300) for v, size in zip(blocks, norms, strict=True)]
     direction = np.zeros(width)
     curve = np.zeros((width, width))
     for j, u in enumerate(units):
         block = slice(at[j], at[j + 1])
         direction[block] = u
         curve[block, block] = (np.eye(len(u)) - np.outer(u, u)) / max(norms[j], 1e-300)
-    residual = np.concatenate([M @ nu - t / rho - spare, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]])
+    residual = np.concatenate(
+        [M @ nu - t / rho - spare, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]]
+    )
     jacobian = np.zeros((k + width + 2, width + k + 1))
     jacobian[:k, :width], jacobian[:k, -1] = M, -1 / rho
     jacobian[k : k + width, :width] = -t * curve

@@ -131,7 +131,7 @@ def _program(plane: Plane, scale: float, tol: float) -> tuple[Array, Array]:
 
 
 def _kink_rows(plane: Plane, mass: Index, scale: float, width: int) -> Any:
-    """The equations of H (in units of ``scale``) and b: one row a line, then two."""
+    """Write down the equations of H (in units of ``scale``) and b: one row a line, then two."""
     from scipy import sparse
 
     m = len(plane.gap)
@@ -196,13 +196,12 @@ def _repair(plane: Plane, masses: Array, kappa: Array, value: float) -> Array:
     effect = 0.5 * s[:, None] * plane.y[tight] * np.where(inside, 1.0, plane.slope) * (rays @ plane.X[tight].T)
     size = masses.ravel()[live]
     change = np.linalg.lstsq((effect * size[:, None]).T, (value - q[tight]) / plane.rho[tight], rcond=1e-15)[0]
-    out = masses.copy().ravel()
-    out[live] = size * np.maximum(1 + change, 0.0)
-    out = out.reshape(masses.shape)
-    return out / _norm(plane, out)
+    out = masses.copy()
+    out.flat[live] = size * np.maximum(1 + change, 0.0)
+    return np.asarray(out / _norm(plane, out))
 
 
-def _net(plane: Plane, both: Array, signs: Array) -> Array:
+def _net(both: Array, signs: Array) -> Array:
     """Let opposite signs in one gap cancel, and what is left on a ray join the neighbour of its sign there."""
     if len(signs) == 1:
         return both
@@ -226,7 +225,7 @@ def _orient(plane: Plane, masses: Array) -> tuple[Array, Array]:
     signs = np.array([s for s, _ in plane.kinds[0::2]])
     both = masses[0::2] + masses[1::2]
     lean = (masses[0::2] - masses[1::2]).sum(axis=1) / np.maximum(both.sum(axis=1), 1e-300)
-    both = _net(plane, both, signs)
+    both = _net(both, signs)
     W = (both[:, 0, :, None] * plane.ray + both[:, 1, :, None] * plane.after).reshape(-1, 2)
     size = np.linalg.norm(W, axis=1)
     live = size > 0

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..problem import DataError, Dataset, NotSeparable, Undecided
 from ..problem._arrays import Array, as_float_array, check_range
 from ._hard_active import Separated, Stuck, active_set
-from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, decide, vanishing
+from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
 from ._hard_extended import Pair, product
 from ._hard_farkas import Combination, polish
 from ._hard_rows import EPS, TIE, Index, Rows
@@ -285,7 +285,13 @@ def solve(rows: Rows, candidate: Candidate | None = None) -> MarginSolution:
 
 def _exactly(rows: Rows, start: Index) -> MarginSolution:
     """Let rational arithmetic decide."""
-    exact = decide(rows, start)
+    try:
+        exact = decide(rows, start)
+    except OverflowError:
+        raise Undecided(
+            f"the {rows.n} points are separable at most by a margin so small that the multipliers exceed the largest "
+            "double. Round the points to the digits that are meant."
+        ) from None
     if isinstance(exact, ExactCombination):
         _refuse(rows.Z, exact.points, np.ldexp(exact.weights, -rows.exponents[exact.points]), True)
     if exact is None:
@@ -328,10 +334,10 @@ def _solution(rows: Rows, v: Pair, c: Array, index: Index, slack: Array, error: 
         dual=float(np.maximum(-c * sizes, 0.0).max()) / total,
         stationarity=float(np.linalg.norm(c @ M - v.high)) / total,
         complementarity=float(c @ np.abs(M @ v.high - level)) / (total * length),
-        gap=abs(length**2 - float(level @ c)) / length**2,
+        gap=abs(1.0 - float(level @ c) / length / length),
     )
-    # inner products are known to 106 bits here, so that positive means positive
-    separates = bool((product(close, v).high > 4 * rows.d * EPS * EPS * length).all())
+    unclear = near[product(close, v).high <= 4 * rows.d * EPS * EPS * length]  # beyond the precision of `product`
+    separates = all_positive(rows, unclear, v)
     support = np.flatnonzero(slack <= TIE)
     active = np.sort(index[c > 0])
     rank = _rank(rows.unit(support)) if support.size > index.size else index.size

@@ -116,6 +116,15 @@ def vanishing(rows: Rows, index: Index) -> ExactCombination | None:
     return _completes(integers, rest, whole)
 
 
+def all_positive(rows: Rows, points: Index, v: Pair) -> bool:
+    """Whether ``v`` has positive inner products with these points, without rounding."""
+    vector = [Fraction(high) + Fraction(low) for high, low in zip(v.high.tolist(), v.low.tolist(), strict=True)]
+    for row in rows.unit(points).tolist():
+        if sum(Fraction(x) * y for x, y in zip(row, vector, strict=True) if x) <= 0:
+            return False
+    return True
+
+
 def _float(numerator: int, denominator: int, exponent: int) -> float:
     """``2^exponent numerator / denominator``, correctly rounded (Python divides integers that way)."""
     if exponent >= 0:

@@ -103,7 +103,7 @@ def exchange(rows: Rows, points: Index, weights: Array) -> tuple[Index, Array]:
     active = _Active(rows, points, weights)
     best = points, weights
     near, close, level = points[:0], np.empty((0, rows.d)), np.empty(0)
-    for _ in range(_EXCHANGES + 2 * rows.d):
+    for _ in range(_EXCHANGES + 20 * rows.d):
         v = active.settle() if active.sound else None
         if v is None:
             return best

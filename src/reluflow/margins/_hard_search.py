@@ -53,8 +53,8 @@ def search(rows: Rows) -> Candidate:
     mean = (1.0 / rows.norms) @ rows.Z
     values = rows.Z @ mean
     inner = _Inner(mean, values)
-    size = 40 + rows.d // 4
-    work = _smallest(values / rows.norms, size) if rows.n > 2 * size else np.arange(rows.n)
+    size = 20 + rows.d // 8
+    work = _smallest(values / rows.norms, size) if rows.n > 4 * size else np.arange(rows.n)
     scale, best, slow = 0.5, np.inf, 0
     found = Candidate(work[:1], np.ones(1), False)
     for _ in range(_ROUNDS):
@@ -108,7 +108,7 @@ def _least_distance(M: Array, level: Array, scale: float) -> Array | None:
     from scipy.optimize import nnls
 
     if M.shape[1] > 8 * M.shape[0]:  # far more dimensions than points: lengths are those of the triangular factor
-        M = np.linalg.qr(M.T, mode="r").T
+        M = np.asarray(np.linalg.qr(M.T, mode="r")).T
     k, d = M.shape
     E = np.empty((d + 1, k))
     E[:d] = M.T

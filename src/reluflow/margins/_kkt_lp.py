@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 
 # Rows of the program taken to begin with, and added at a time; only a few of all p * d ever bind.
-_ROWS, _QUICK_ENTRIES = 2000, 200_000
+_ROWS, _QUICK_ENTRIES, _MANY_POINTS = 2000, 200_000, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,8 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
     """Minimise the largest residual, from least squares on, adding rows until no other one exceeds it.
 
     The optimum of some of the rows is a lower bound, so a residual that does not vanish is known within 5 %,
-    or within a factor of two where that would take long.
+    or within a factor of two where that would take long. Of many points none of which is on a kink,
+    the least-squares multipliers are kept as they are: they vanish in the residual when any do.
     """
     k, free_point = equations.points.shape[0], equations.free[1]
     scale = max(float(np.abs(equations.W).max()), float(np.abs(equations.a).max()))
@@ -84,7 +85,7 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
     upper, chosen = float(off.max(initial=0.0)), _worst_rows(equations, off, -1.0)
     ratio = 1.05 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
     for _ in range(200):
-        if upper <= 1e-12:
+        if upper <= 1e-12 or (k > _MANY_POINTS and not free_point.size):
             break
         x = _highs(equations, chosen, scale)
         new, lower = equations.feasible(x[:k], x[k : k + free_point.size]), float(x[-1])
@@ -107,7 +108,8 @@ def _least_squares(equations: Equations) -> tuple[Array, Array]:
 
     k, free_point = equations.points.shape[0], equations.free[1]
     middle = (1.0 + equations.slope) / 2
-    R = _compress(equations, np.where(np.isnan(equations.slopes), middle, equations.slopes), equations.W)
+    slopes = np.where(np.isnan(equations.slopes), middle, equations.slopes)
+    R = _compress(equations, slopes, equations.W, np.arange(k), np.empty(0, dtype=np.intp))
     try:
         lam, _ = nnls(R[:, :k], R[:, k], maxiter=30 * k + 300)
     except RuntimeError:  # it is a start only
@@ -115,22 +117,28 @@ def _least_squares(equations: Equations) -> tuple[Array, Array]:
     return lam, middle * lam[free_point]
 
 
-def _compress(equations: Equations, slopes: Array, target: Array) -> Array:
-    """Columns of all multipliers and the target, one block an equation: ``sum a_j^2 F_B = sum a_j target_j``.
+def _compress(equations: Equations, slopes: Array, target: Array, alive: Index, loose: Index) -> Array:
+    """Columns of the named multipliers and free slopes, and the target, as a triangular factor.
 
-    Returned as the triangular factor, which is all that least squares needs.
+    The neurons of a block enter least squares through ``sum a_j^2`` and ``sum a_j target_j`` alone, so a block is
+    one equation.
     """
-    R = np.zeros((0, equations.points.shape[0] + 1))
+    free_block, free_point = equations.free
+    R = np.zeros((0, alive.size + loose.size + 1))
     for b, slope in enumerate(slopes):
         mine = equations.block == b
         size = float(np.linalg.norm(equations.a[mine]))
-        if size > 0:
-            columns = size * (slope[:, None] * equations.points).T
-            rows = np.hstack([columns, (equations.a[mine] @ target[mine] / size)[:, None]])
-            R = np.vstack([R, rows])
-            if len(R) > 4000 + R.shape[1]:
-                R = np.asarray(np.linalg.qr(R, mode="r"))
-    return R if len(R) <= R.shape[1] else np.asarray(np.linalg.qr(R, mode="r"))
+        if size == 0:
+            continue
+        rows = np.zeros((equations.W.shape[1], R.shape[1]))
+        rows[:, : alive.size] = size * (np.nan_to_num(slope[alive])[:, None] * equations.points[alive]).T
+        own = np.flatnonzero(free_block[loose] == b)
+        rows[:, alive.size + own] = size * equations.points[free_point[loose[own]]].T
+        rows[:, -1] = equations.a[mine] @ target[mine] / size
+        R = np.vstack([R, rows])
+        if len(R) > 4000 + R.shape[1]:
+            R = np.asarray(np.linalg.qr(R, mode="r"))
+    return R
 
 
 def _worst_rows(equations: Equations, off: Array, above: float) -> Index:
@@ -181,10 +189,7 @@ def _highs(equations: Equations, chosen: Index, scale: float) -> Array:
 
 
 def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
-    """Smallest change of the non-zero multipliers and slopes strictly inside their range that solves the equations.
-
-    The neurons of a block enter through ``sum a_j^2`` and ``sum a_j w_j`` alone, so a block is one equation.
-    """
+    """Smallest change of the non-zero multipliers and slopes strictly inside their range that solves the equations."""
     free_block, free_point = equations.free
     top = lam[free_point]
     edge = 1e-7 * max(float(lam.max(initial=0.0)), 1e-300)
@@ -195,21 +200,7 @@ def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
     alive, loose = np.flatnonzero(lam > edge), np.flatnonzero(~upper & ~lower)
     if not alive.size:
         return lam, s
-    off = equations.residual(lam, s)
-    R = np.zeros((0, alive.size + loose.size + 1))
-    for b in range(slopes.shape[0]):
-        mine = np.flatnonzero(equations.block == b)
-        size = float(np.linalg.norm(equations.a[mine]))
-        if size == 0:
-            continue
-        columns = np.zeros((equations.W.shape[1], R.shape[1]))
-        columns[:, : alive.size] = size * (np.nan_to_num(slopes[b, alive])[:, None] * equations.points[alive]).T
-        own = np.flatnonzero(free_block[loose] == b)
-        columns[:, alive.size + own] = size * equations.points[free_point[loose[own]]].T
-        columns[:, -1] = equations.a[mine] @ off[mine] / size
-        R = np.vstack([R, columns])
-        if len(R) > 4000 + R.shape[1]:
-            R = np.asarray(np.linalg.qr(R, mode="r"))
+    R = _compress(equations, slopes, equations.residual(lam, s), alive, loose)
     change = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-13)[0]
     lam, s = lam.copy(), s.copy()
     lam[alive] += change[: alive.size]

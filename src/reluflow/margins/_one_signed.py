@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError
-from ..problem._arrays import Array, is_number
-from ..problem._network import check_slope
 from ._global import global_max_margin
 from ._global_bracket import bracket
-from ._hard import hard_margin
+from ._one_neuron import OneNeuron, one_neuron
 
 
 @dataclass(frozen=True)
@@ -40,42 +36,36 @@ class OneSignedMargins:
 
     Attributes
     ----------
-    sign : int
-        The sign of the surviving neuron: +1 for A.5, -1 for A.9.
-    direction : ndarray of shape (d,)
-        :math:`w^+` (:math:`w^-` for sign -1), the unit maximum-margin vector of the points :math:`x_i^\pm`.
-    gamma : float
-        Its margin :math:`\gamma^\pm`.
-    support : ndarray of int
-        The tight samples :math:`S^\pm`.
+    neuron : OneNeuron
+        The neuron that would survive, :math:`w^+, \gamma^+, S^+` (sign +1, A.5) or
+        :math:`w^-, \gamma^-, S^-` (sign -1, A.9).
     value : Bounds
         :math:`V^\mp`: the best normalised margin on the support of networks whose output weights all have the other
         sign.
     star : Bounds
         :math:`V^{\mp *}`: the same game with the weights of the samples held to those of the maximum-margin dual.
         Never below ``value``.
-    threshold : float
-        :math:`\gamma^\pm / 2`.
     holds, holds_star : bool or None
-        Whether ``value`` (``star``) is below the threshold; None when the bounds do not tell.
+        Whether ``value`` (``star``) is below ``threshold``; None when the bounds do not tell.
     one_class : bool
-        The support lies in the class ``sign``. Then both values are :math:`\alpha \gamma^\pm / 2`, and both
-        assumptions hold.
+        The support lies in the class of the neuron's sign. Then both values are :math:`\alpha \gamma^\pm / 2`, and
+        both assumptions hold.
     """
 
-    sign: int
-    direction: Array
-    gamma: float
-    support: npt.NDArray[np.intp]
+    neuron: OneNeuron
     value: Bounds
     star: Bounds
-    threshold: float
     holds: bool | None
     holds_star: bool | None
     one_class: bool
 
+    @property
+    def threshold(self) -> float:
+        r""":math:`\gamma^\pm / 2`, the margin of the one-neuron network."""
+        return 0.5 * self.neuron.gamma
+
     def __repr__(self) -> str:
-        name = "A.5" if self.sign > 0 else "A.9"
+        name = "A.5" if self.neuron.sign > 0 else "A.9"
         return (
             f"OneSignedMargins: {name} {_word(self.holds)} ({self.value.upper:.10g} against {self.threshold:.10g}), "
             f"{name}* {_word(self.holds_star)} ({self.star.upper:.10g})"
@@ -89,8 +79,8 @@ def _word(holds: bool | None) -> str:
 def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedMargins:
     r"""Decide whether neurons of the other sign stay out of the one-neuron limit.
 
-    With :math:`x_i^+ = x_i` where :math:`y_i = 1` and :math:`\alpha x_i` elsewhere, let :math:`w^+, \gamma^+, S^+` be the
-    maximum-margin vector of :math:`(x_i^+, y_i)`, its margin and its tight samples. For ``sign=1``
+    With :math:`x_i^+ = x_i` where :math:`y_i = 1` and :math:`\alpha x_i` elsewhere, let :math:`w^+, \gamma^+, S^+` be
+    the maximum-margin vector of :math:`(x_i^+, y_i)`, its margin and its tight samples. For ``sign=1``
 
     .. math::
         V^- = \min_{\lambda \in \Delta(S^+)} \max_{|u|=1} -\tfrac12 \sum_i \lambda_i y_i \phi(u \cdot x_i), \qquad
@@ -105,7 +95,8 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     data : Dataset
         Linearly separable; else `NotSeparable` is raised.
     slope : float
-        Slope of the activation for negative input. It must be positive, unless all samples have the label ``sign``.
+        Slope of the activation for negative input; positive, unless all samples have the label ``sign``. With slope
+        1 the values equal the threshold, and the assumptions fail.
     sign : {1, -1}
         Output sign of the neuron that survives.
 
@@ -117,46 +108,30 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     """
     if not isinstance(data, Dataset):
         raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
-    alpha, side = check_slope(slope), _check_sign(sign)
-    if alpha == 0 and np.any(data.y != side):
-        raise ProblemError(
-            f"slope = 0: a ReLU neuron of sign {side:+d} has no output of the other label, so that no single neuron "
-            f"fits both classes. Give a positive slope, or only the samples with label {side:+d}."
-        )
-    own = data if side > 0 else data.flipped()
-    scaled = np.where(own.y > 0, 1.0, alpha)[:, None] * own.signed
-    best = hard_margin(scaled)
-    support, w = best.support, best.direction
-    sub = own.subset(support)
-    threshold = 0.5 * best.margin
-    one_class = bool(np.all(sub.y > 0))
+    neuron = one_neuron(data, slope, sign)
+    alpha, threshold = neuron.slope, 0.5 * neuron.gamma
+    sub = data.subset(neuron.support)
+    one_class = bool(np.all(sub.y == neuron.sign))
     if one_class:  # both minima are at the dual of the maximum margin, with u = -w
-        exact = 0.5 * alpha * best.margin
+        exact = 0.5 * alpha * neuron.gamma
         value = star = Bounds(exact * (1 - 1e-14), exact * (1 + 1e-14))
     else:
-        found = global_max_margin(sub, alpha, signs=-1)
+        found = global_max_margin(sub, alpha, signs=-neuron.sign)
         value = Bounds(found.lower, found.upper)
-        star = _star(sub, scaled[support], w, alpha)
+        star = _star(sub, neuron)
         star = Bounds(max(star.lower, value.lower), star.upper)
-    holds, holds_star = value.below(threshold), star.below(threshold)
-    if alpha == 1.0:  # a linear neuron may change both its signs: the two sides are equal
-        holds = holds_star = False
-    return OneSignedMargins(
-        side, side * w, best.margin, support, value, star, threshold, holds, holds_star, one_class
-    )
+    if alpha == 1.0:  # a linear neuron may change both its signs: equal to the threshold
+        return OneSignedMargins(neuron, value, star, False, False, one_class)
+    return OneSignedMargins(neuron, value, star, value.below(threshold), star.below(threshold), one_class)
 
 
-def _check_sign(sign: Any) -> int:
-    if not is_number(sign) or sign not in (1, -1):
-        raise ProblemError(f"sign = {sign!r} is not known; choose 1 (a positive neuron survives) or -1.")
-    return int(sign)
-
-
-def _star(sub: Dataset, signed: Array, w: Array, slope: float) -> Bounds:
-    """The starred value: free multiples of the points across w hold the weights to the maximum-margin dual."""
-    across = signed - np.outer(signed @ w, w)
+def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
+    """Bound the starred value: free multiples of the points across w hold the weights to the maximum-margin dual."""
+    signed = sub.y[:, None] * neuron.points[neuron.support]
+    across = signed - np.outer(signed @ neuron.w, neuron.w)
     _, size, right = np.linalg.svd(across, full_matrices=False)
     basis = right[size > 1e-12 * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
-    found = bracket(sub.X / scale, sub.y, slope, (-1.0,), signed @ basis / scale, 100_000, 1e-9, 200)
+    sign = -float(neuron.sign)
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (sign,), signed @ basis / scale, 100_000, 1e-9, 100)
     return Bounds(found.lower * scale, found.upper * scale)

@@ -211,7 +211,10 @@ def _off_facets(lines: Array, noise: Array, budget: int) -> tuple[Array, bool]:
     inner = before @ last
     flat = before - np.outer(inner, last)
     sine = np.linalg.norm(flat, axis=1)
-    onfacet, complete = _half_witnesses(flat / sine[:, None], (noise[:-1] + noise[-1] + _EPS) / sine, budget)
+    flat /= sine[:, None]
+    flat -= np.outer(flat @ last, last)  # once more: a small sine has magnified the rounding
+    flat /= np.linalg.norm(flat, axis=1)[:, None]
+    onfacet, complete = _half_witnesses(flat, (noise[:-1] + noise[-1] + _EPS) / sine, budget)
     onfacet -= np.outer(onfacet @ last, last)
     slack = onfacet @ before.T
     out = []
