@@ -178,7 +178,7 @@ def _look(world: World, me: Neuron, k: int) -> float:
     closing = -me.side[k] * me.per[RATE, k]
     if closing <= tolerance(me):
         return np.inf
-    return me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing
+    return float(me.per[AT, k] + max(0.0, me.side[k] * me.per[Z, k]) / closing)
 
 
 @jit

@@ -137,7 +137,7 @@ def global_max_margin(
             )
     if alpha == 1.0 and (linear := _linear(data, allowed[0], float(tol))) is not None:
         return linear
-    found = bracket(data.X / unit, data.y, alpha, allowed, np.zeros((data.n, 0)), int(budget), float(tol), int(rounds))
+    found = bracket(data.X / unit, data.y, alpha, allowed, int(budget), float(tol), int(rounds))
     network, lower = _silent(data.d, alpha, allowed[0]), 0.0
     if len(found.s):
         size = np.linalg.norm(found.V, axis=1)

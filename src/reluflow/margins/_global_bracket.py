@@ -168,10 +168,25 @@ class Search:
 
 
 def bracket(
-    X: Array, y: Array, slope: float, signs: tuple[float, ...], E: Array, budget: int, tol: float, rounds: int
+    X: Array,
+    y: Array,
+    slope: float,
+    signs: tuple[float, ...],
+    budget: int,
+    tol: float,
+    rounds: int,
+    held: tuple[Array, Array] | None = None,
 ) -> Bracket:
-    """Close in on the best margin from both sides. ``tol`` is relative; tighter is aimed for."""
+    """Close in on the best margin from both sides. ``tol`` is relative; tighter is aimed for.
+
+    ``held`` restricts the weights: a matrix E with ``weights @ E = 0``, and weights that satisfy it.
+    """
+    E, known = (np.zeros((len(y), 0)), None) if held is None else held
     state = Search(X, y, slope, signs, E, budget)
+    if known is not None:
+        state.rows = np.arange(len(y))
+        rows, _ = state.frame()
+        state.prove(rows, known * state.rho)
     count = approach(state, rounds)
     after = 0
     while count < rounds and after <= 2 and not state.closed(_GOAL) and improve(state):
@@ -233,7 +248,7 @@ def approach(state: Search, rounds: int) -> int:
     state.coarse = state.V, state.s
     if weights.any():
         state.keep(np.append(weights > 1e-12, np.zeros(len(state.us) - len(weights), dtype=bool)))
-        near = np.flatnonzero(q < 2 * max(value, state.lower))
+        near = np.flatnonzero((q < 2 * max(value, state.lower)) | (state.E.shape[1] > 0))
         state.rows = np.union1d(before[kappa > 0], np.intersect1d(near, state.rows))
     return round_
 

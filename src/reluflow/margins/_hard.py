@@ -324,6 +324,7 @@ def _solution(rows: Rows, v: Pair, c: Array, index: Index, slack: Array, error: 
     sizes = np.linalg.norm(M, axis=1)
     c = np.where(c * sizes > 2 * EPS * length, c, 0.0)  # what cannot change w in double precision is no multiplier
     total = float(c @ sizes)
+    share = c / total
     w = rows.vector(v.high)
     norm_w = float(np.linalg.norm(w))
     near = np.union1d(np.flatnonzero(slack <= TIE + 2 * rows.rounding(w)), index)
@@ -331,9 +332,9 @@ def _solution(rows: Rows, v: Pair, c: Array, index: Index, slack: Array, error: 
     below = np.ldexp(rows.level(near) - close @ v.high, rows.exponents[near]) / rows.norms[near]
     residuals = MarginResiduals(
         primal=max(float(below.max()), 0.0) / length,
-        dual=float(np.maximum(-c * sizes, 0.0).max()) / total,
-        stationarity=float(np.linalg.norm(c @ M - v.high)) / total,
-        complementarity=float(c @ np.abs(M @ v.high - level)) / (total * length),
+        dual=float(np.maximum(-share * sizes, 0.0).max()),
+        stationarity=float(np.linalg.norm(share @ M - v.high / total)),
+        complementarity=float(share @ np.abs(M @ v.high - level)) / length,
         gap=abs(1.0 - float(level @ c) / length / length),
     )
     unclear = near[product(close, v).high <= 4 * rows.d * EPS * EPS * length]  # beyond the precision of `product`

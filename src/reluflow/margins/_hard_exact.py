@@ -16,6 +16,7 @@ Integers = npt.NDArray[np.object_]
 
 LARGEST_SYSTEM = 40  # unknowns of a linear system that is still solved exactly
 _LARGEST_DATA = 2_000_000  # entries of Z
+_LARGEST_ENTRY = 1e150  # squares must stay doubles
 _EXCHANGES = 200
 
 
@@ -84,7 +85,10 @@ def affordable(rows: Rows) -> bool:
 
 
 def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | None:
-    """Run the active-set method from ``start`` to the end, without rounding; None after too many exchanges."""
+    """Run the active-set method from ``start`` to the end, without rounding; None after too many exchanges.
+
+    Raises `OverflowError` when the solution is too long for doubles.
+    """
     whole = _Integers(rows)
     index = [int(i) for i in start] or [int(np.argmin(rows.norms))]
     weights = [Fraction(0)] * len(index)
@@ -92,6 +96,8 @@ def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | Non
         index, weights, point = _until_positive(whole, index, weights)
         V = np.array(point.numerators, dtype=object) @ np.stack([whole.row(i)[0] for i in index])
         v = _pair(V, point.denominator << whole.lift)
+        if max(np.abs(v.high).max(), np.abs(rows.vector(v.high)).max()) > _LARGEST_ENTRY:
+            raise OverflowError
         slack = _slacks(whole, V, point.denominator, v, index)
         worst = int(np.argmin(slack / rows.norms))
         if slack[worst] >= 0:

@@ -74,8 +74,8 @@ def solve(equations: Equations) -> tuple[Array, Array]:
 def _linear_program(equations: Equations) -> tuple[Array, Array]:
     """Minimise the largest residual, from least squares on, adding rows until no other one exceeds it.
 
-    The optimum of some of the rows is a lower bound, so a residual that does not vanish is known within 5 %,
-    or within a factor of two where that would take long. Of many points none of which is on a kink,
+    The optimum of some of the rows is a lower bound, so where it would take long one may stop when a residual that
+    does not vanish is known within a factor of two. Of many points none of which is on a kink,
     the least-squares multipliers are kept as they are: they vanish in the residual when any do.
     """
     k, free_point = equations.points.shape[0], equations.free[1]
@@ -83,7 +83,7 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
     best = _least_squares(equations)
     off = np.abs(equations.residual(*best)) / scale
     upper, chosen = float(off.max(initial=0.0)), _worst_rows(equations, off, -1.0)
-    ratio = 1.05 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
+    ratio = 1.0 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
     for _ in range(200):
         if upper <= 1e-12 or (k > _MANY_POINTS and not free_point.size):
             break

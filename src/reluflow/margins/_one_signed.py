@@ -132,6 +132,6 @@ def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
     _, size, right = np.linalg.svd(across, full_matrices=False)
     basis = right[size > 1e-12 * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
-    sign = -float(neuron.sign)
-    found = bracket(sub.X / scale, sub.y, neuron.slope, (sign,), signed @ basis / scale, 100_000, 1e-9, 100)
+    held = signed @ basis / scale, neuron.weights[neuron.support]
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 100_000, 1e-9, 100, held)
     return Bounds(found.lower * scale, found.upper * scale)

@@ -112,4 +112,3 @@ def _horizon(early: Alignment) -> float:
     settled = early.alignment_times(angle=np.radians(3.0))
     settled = settled[np.isfinite(settled)]
     return float(1.1 * settled.max()) if settled.size and settled.max() > 0 else 1.0 / early.problem.speed
-
