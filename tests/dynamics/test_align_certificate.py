@@ -43,7 +43,7 @@ def pieces(early, j):
     """Corner, force over the sign, length, sign and slopes h on every straight piece of neuron j of positive length."""
     paths, run, data = early._paths, early._paths.written, early.problem.data
     numbers = np.arange(run.first[j], run.first[j + 1])
-    corners, forces = paths.corners(j, numbers)
+    corners, forces = paths.corners(numbers)
     g = np.where(paths.start.sides[j] > 0, 1.0, paths.slope) * paths.faces.weights
     for row, piece in enumerate(numbers):
         at = slice(run.entry[piece], run.entry[piece + 1])

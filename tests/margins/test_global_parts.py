@@ -100,12 +100,11 @@ def test_few_lines():
     assert lay_out(np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]), np.ones(3), np.ones(3), 0.5, (1.0,)) is None
 
 
-@pytest.mark.parametrize(("n", "slope", "method"), [(70, 0.5, "cells"), (150, 0.0, "plane")])
-def test_random_labels_in_the_plane(n, slope, method):
+@pytest.mark.parametrize(("n", "slope"), [(30, 0.5), (70, 0.5), (150, 0.0)])
+def test_random_labels_in_the_plane(n, slope):
     rng = np.random.default_rng(n)
     data = Dataset(rng.normal(size=(n, 2)), rng.choice([-1, 1], n))
     best = global_max_margin(data, slope)
-    assert best.method == method
     assert best.exact
     assert best.gap <= 1e-8 * best.upper
     assert best.network.p <= n + 1

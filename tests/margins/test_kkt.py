@@ -273,14 +273,15 @@ def test_against_a_smooth_minimisation_with_kinks(slope):
 def test_against_non_negative_least_squares():
     # Without kinks and with one neuron the residual vanishes iff w lies in the cone of the active points.
     rng = np.random.default_rng(5)
-    for inside in (True, False):
-        X = rng.normal(size=(3, 4)) + np.array([3, 0, 0, 0])
-        w = np.linalg.lstsq(X, np.ones(3), rcond=None)[0] if inside else X[0]
+    for w, inside in ((None, True), (np.array([1, 0.3, -0.2, 0.1]), False)):
+        X = rng.normal(size=(3, 4))
+        X[:, 0] += 8
+        w = X.sum(axis=0) if inside else w
         data = rf.Dataset(X, [1, 1, 1])
-        net = rf.Network.balanced(w[None], [1])
-        found = rf.kkt(data, net, active_tol=0.99)
+        found = rf.kkt(data, rf.Network.balanced(w[None], [1]), active_tol=0.99)
         _, off = nnls(X[found.active].T, w)
-        assert (found.residual < 1e-14) == (off < 1e-12)
+        assert (off < 1e-12) == inside
+        assert (found.residual < 1e-14) == inside
 
 
 # -- symmetries -------------------------------------------------------------------------------------------

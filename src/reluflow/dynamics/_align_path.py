@@ -77,42 +77,55 @@ class Paths:
 
     def directions(self, shot: Snapshot) -> Array:
         """Return the unit vectors, shape (times, p, d); zero where w is."""
-        run, start = self.written, self.start
-        result = np.empty((*shot.piece.shape, start.w.shape[1]))
-        for j in range(start.out.size):
-            at = shot.piece[:, j]
-            piece, where = np.unique(at, return_inverse=True)
-            blocks = [self.corners(j, piece[lo : lo + _BLOCK]) for lo in range(0, piece.size, _BLOCK)]
-            w, c = (np.concatenate(part)[where] for part in zip(*blocks, strict=True))
+        run = self.written
+        needed, where = np.unique(shot.piece, return_inverse=True)
+        result = np.empty((*shot.piece.shape, self.start.w.shape[1]))
+        for lo in range(0, needed.size, _BLOCK):
+            w, c = self.corners(needed[lo : lo + _BLOCK])
+            rows = np.nonzero((where >= lo) & (where < lo + _BLOCK))
+            at, row = shot.piece[rows], where[rows] - lo
             still = (run.force[at] == 0) | ((run.perp[at] == 0) & (run.along[at] < 0) & (not self.frozen))
-            fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[:, j]))
-            step = np.where(still, 0.0, run.sign[at] * shot.moved.step[:, j])
-            ahead = w * fade[:, None] + c * step[:, None]
+            fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[rows]))
+            step = np.where(still, 0.0, run.sign[at] * shot.moved.step[rows])
+            ahead = w[row] * fade[:, None] + c[row] * step[:, None]
             size = np.linalg.norm(ahead, axis=1)
-            result[:, j] = ahead / np.where(size > 0, size, 1.0)[:, None]
+            result[rows] = ahead / np.where(size > 0, size, 1.0)[:, None]
         return result
 
-    def corners(self, j: int, pieces: Ints) -> tuple[Array, Array]:
-        """Start of the given pieces (ascending) of neuron j, and the force there over the sign of its output."""
+    def corners(self, pieces: Ints) -> tuple[Array, Array]:
+        """Start of the given pieces (ascending), and the force on them over the sign of the output."""
+        run, faces = self.written, self.faces
+        neuron = np.searchsorted(run.first, pieces, side="right") - 1
+        late = pieces == self.last[neuron]  # the ends are kept
+        w, c = run.w[neuron], run.c[neuron] * run.sign[pieces][:, None]
+        early = np.flatnonzero(~late)
+        if early.size:
+            coefficient = np.empty((2, early.size, faces.m))
+            for j in np.unique(neuron[early]):
+                rows = neuron[early] == j
+                coefficient[:, rows] = self._coefficients(int(j), pieces[early][rows])
+            path = run.path[pieces[early]][:, None]
+            w[early] = self.start.w[neuron[early]] + path * faces.fixed + coefficient[0] @ faces.normals
+            c[early] = faces.fixed + coefficient[1] @ faces.normals
+        return w, c
+
+    def _coefficients(self, j: int, pieces: Ints) -> Array:
+        """Multiples of the normals that w has moved by until each piece, and that the force is made of there."""
         run, faces = self.written, self.faces
         g = np.where(self.start.sides[j] > 0, 1.0, self.slope) * faces.weights
         way = np.zeros_like(g)  # w = start + path * fixed + (path * g - way) @ normals
-        coefficient = np.empty((2, len(pieces), faces.m))
-        path = run.path[pieces]
-        done = int(run.entry[run.first[j]])
-        owner = np.repeat(
-            run.path[run.first[j] : run.first[j + 1]], np.diff(run.entry[run.first[j] : run.first[j + 1] + 1])
-        )
-        begin = done
+        result = np.empty((2, len(pieces), faces.m))
+        begin = done = int(run.entry[run.first[j]])
+        mine = slice(run.first[j], run.first[j + 1])
+        path = np.repeat(run.path[mine], np.diff(run.entry[mine.start : mine.stop + 1]))
         for row, piece in enumerate(pieces):
             end = int(run.entry[piece + 1])
-            which = run.surface[done:end]
-            np.add.at(g, which, run.change[done:end])
-            np.add.at(way, which, run.change[done:end] * owner[done - begin : end - begin])
-            coefficient[0, row], coefficient[1, row] = path[row] * g - way, g
+            which, change = run.surface[done:end], run.change[done:end]
+            g += np.bincount(which, weights=change, minlength=faces.m)
+            way += np.bincount(which, weights=change * path[done - begin : end - begin], minlength=faces.m)
+            result[0, row], result[1, row] = run.path[piece] * g - way, g
             done = end
-        w = self.start.w[j] + path[:, None] * faces.fixed + coefficient[0] @ faces.normals
-        return w, faces.fixed + coefficient[1] @ faces.normals
+        return result
 
     def events(self, j: int) -> npt.NDArray[np.void]:
         """Everything that happens to the samples of neuron j, and the changes of its sign."""

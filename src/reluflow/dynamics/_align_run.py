@@ -175,32 +175,29 @@ def _longer(log: Log, rows: int, entries: int) -> Log:
 
 def _copy(me: Neuron, log: Log, row: int, fate: int) -> tuple[Any, ...]:
     """Everything to keep of one neuron."""
-    from . import _align_types as t
-
-    entries = int(log.end[row - 1])
-    on = np.flatnonzero(me.side == 0)
+    entries = log.end[row - 1]
     return (
         log.segment[:row].copy(),
-        np.concatenate([[0], log.end[:row]]),
-        log.surface[:entries, 0].astype(np.int32),
-        log.surface[:entries, 1].astype(np.int8),
-        log.surface[:entries, 2].astype(np.int8),
+        log.end[:row].copy(),
+        log.surface[:entries].astype(np.int32),
         log.change[:entries].copy(),
         fate,
-        bool(me.tally[t.MANY]),
+        me.tally.copy(),
         me.side.astype(np.int8),
         me.w.copy(),
         me.c.copy(),
-        on.astype(np.int32),
-        me.per[t.G, on],
+        me.per[0, me.side == 0],
     )
 
 
 def _join(parts: list[Any]) -> Written:
-    segment, end, surface, before, after, change, fate, many, sides, w, c, on, g = zip(*parts, strict=True)
+    from ._align_types import MANY
+
+    segment, end, surface, change, fate, tally, side, w, c, g = zip(*parts, strict=True)
     tau, path, force, out, along, perp, sign = (np.ascontiguousarray(column) for column in np.concatenate(segment).T)
-    shift = np.cumsum([0, *(len(s) for s in surface)])
-    entry = np.concatenate([e[:-1] + k for e, k in zip(end, shift, strict=False)] + [shift[-1:]])
+    entries = _offsets(surface)
+    which, before, after = np.concatenate(surface).T
+    sides = np.array(side)
     return Written(
         _offsets(segment),
         tau,
@@ -210,18 +207,18 @@ def _join(parts: list[Any]) -> Written:
         along,
         perp,
         sign,
-        entry,
-        np.concatenate(surface),
-        np.concatenate(before),
-        np.concatenate(after),
+        np.concatenate([[0], *(e + k for e, k in zip(end, entries, strict=False))]),
+        np.ascontiguousarray(which),
+        before.astype(np.int8),
+        after.astype(np.int8),
         np.concatenate(change),
         np.array(fate, dtype=np.int8),
-        np.array(many),
-        np.array(sides),
+        np.array(tally)[:, MANY] > 0,
+        sides,
         np.array(w),
         np.array(c),
-        _offsets(on),
-        np.concatenate(on),
+        _offsets(g),
+        np.nonzero(sides == 0)[1].astype(np.int32),
         np.concatenate(g),
     )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-_CLOSE = 1e-3  # this near to the tolerance a root finder may look a little further than the bound
+_CLOSE = 1e-6  # this near to the tolerance a root finder may look a little further than the bound
 _STEPS = 2000
 
 

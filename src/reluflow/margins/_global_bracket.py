@@ -54,6 +54,7 @@ class Search:
         n, d = X.shape
         self.lower, self.V, self.s, self.e = 0.0, np.zeros((0, d)), np.zeros(0), np.zeros(E.shape[1])
         self.coarse = self.V, self.s
+        self.guess: float | None = None  # of the margin: the unit in which it is best computed
         self.last: tuple[npt.NDArray[np.intp], Rows, Array] | None = None
         self.upper, self.kappa, self.cells, self.method = np.inf, np.zeros(n), 0, "search"
         if not E.size:  # the shortest sample alone bounds the margin by half its norm
@@ -244,11 +245,12 @@ def approach(state: Search, rounds: int) -> int:
         late = round_ >= (8 if basis.shape[1] > 8 and state.lower > 0 and not longer else 25)
         crowded = basis.shape[1] == 2 and max(used.sum(), len(state.rows) // 4) > _CROWD
         if not new or best <= 1.02 * state.lower or late or crowded:
+            state.guess = state.lower if best <= 2 * state.lower else None
             break
     state.coarse = state.V, state.s
     if weights.any():
         state.keep(np.append(weights > 1e-12, np.zeros(len(state.us) - len(weights), dtype=bool)))
-        near = np.flatnonzero((q < 2 * max(value, state.lower)) | (state.E.shape[1] > 0))
+        near = np.flatnonzero((q < 1.2 * max(value, state.lower)) | (state.E.shape[1] > 0))
         state.rows = np.union1d(before[kappa > 0], np.intersect1d(near, state.rows))
     return round_
 
@@ -261,9 +263,11 @@ def improve(state: Search) -> bool:
     if rows.X.size * len(state.us) > _LARGEST:
         return False
     cols = state.columns(basis)
-    point = solve(rows, cols, state.slope, state.lower if state.lower > 0 else None)
+    point = None if state.guess is None else solve(rows, cols, state.slope, state.guess)
+    point = point or solve(rows, cols, state.slope, None)
     if point is None:
         return False
+    state.guess = point.value if point.value > 1e-10 else None
     q = state.consider(point.V @ basis.T, point.s, point.e)
     state.last = state.rows, rows, np.where(point.kappa > 1e-7 * point.kappa.max(), point.kappa, 0.0)
     new = add_kinks(state, cols, point, rows)

@@ -117,21 +117,21 @@ def project(program: Program, g: int, force: Wide, guess: Index) -> Projection:
     size = float(np.sqrt(force @ force))
     if not program.walls or size == 0.0:
         return _complement(program.rows, fixed, force)
-    for tight in (guess, None):
-        walls = _leaning(program, g, force, guess) if tight is None else tight
-        for _ in range(walls.size + 1):  # a push that is negative by rounding is no push
-            found = _complement(program.rows, np.concatenate([fixed, walls]), force)
-            push = found.pull[fixed.size :] * side[walls]
-            if tight is not None or push.min(initial=0.0) >= 0:
-                break
-            walls = walls[push > push.min()]
-        inside = side * (program.rows @ found.point.astype(np.float64))
-        if push.min(initial=0.0) >= 0 and inside.min() >= -ROUNDING * size:
-            break
-    return found
+    found = _complement(program.rows, np.concatenate([fixed, guess]), force)
+    inside = side * (program.rows @ found.point.astype(np.float64))
+    if inside.min() >= -ROUNDING * size and (found.pull[fixed.size :] * side[guess]).min(initial=0.0) >= 0:
+        return found
+    walls = _leaning(program, g, force, guess)
+    while True:
+        found = _complement(program.rows, np.concatenate([fixed, walls]), force)
+        push = found.pull[fixed.size :] * side[walls]
+        if push.min(initial=0.0) >= 0:
+            return found
+        walls = walls[push > push.min()]  # negative by rounding only: that wall does not push
 
 
 def _leaning(program: Program, g: int, force: Wide, guess: Index) -> Index:
+    """Find the walls that push: non-negative least squares on those violated so far."""
     from scipy.optimize import nnls
 
     rows, side = program.rows, program.side[g]

@@ -74,7 +74,8 @@ def kkt(
     multipliers and free slopes are found by a linear program that minimises the largest component of the
     residual; where that nearly vanishes they are corrected by least squares to rounding. Neurons of equal
     sign and pattern share their free slopes, as they must in a KKT direction. The scale of the network and
-    of the data do not matter.
+    of the data do not matter. The residual reported is that of the multipliers returned; with hundreds of active
+    points it may exceed the smallest possible one, by a factor of about two, unless that vanishes.
 
     Parameters
     ----------
