@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from .data import make as make
     from .data import save as save
     from .dynamics import Alignment as Alignment
+    from .dynamics import Trajectory as Trajectory
+    from .dynamics import Until as Until
     from .dynamics import align as align
+    from .dynamics import flow as flow
     from .margins import KKT as KKT
     from .margins import AgreementMargin as AgreementMargin
     from .margins import Clusters as Clusters
@@ -63,16 +66,26 @@ if TYPE_CHECKING:
     from .sectors import dead_cone as dead_cone
     from .sectors import extremal_directions as extremal_directions
     from .sectors import sector as sector
+    from .theory import Condition as Condition
+    from .theory import Finding as Finding
+    from .theory import Observation as Observation
+    from .theory import Prediction as Prediction
+    from .theory import check as check
+    from .theory import citation as citation
+    from .theory import monitor as monitor
+    from .theory import predict as predict
 
 _HOME_OF = {
     "AgreementMargin": "margins",
     "Alignment": "dynamics",
     "BudgetExceeded": "problem",
     "Clusters": "margins",
+    "Condition": "theory",
     "DataError": "problem",
     "Dataset": "problem",
     "Example": "data",
     "ExtremalDirections": "sectors",
+    "Finding": "theory",
     "GlobalMargin": "margins",
     "GroupedMargin": "margins",
     "KKT": "margins",
@@ -81,16 +94,22 @@ _HOME_OF = {
     "MarginSolution": "margins",
     "Network": "problem",
     "NotSeparable": "problem",
+    "Observation": "theory",
     "OneNeuron": "margins",
     "OneSignedMargins": "margins",
+    "Prediction": "theory",
     "Problem": "problem",
     "ProblemError": "problem",
     "ReluflowError": "problem",
+    "Trajectory": "dynamics",
     "Undecided": "problem",
+    "Until": "dynamics",
     "agreement_margin": "margins",
     "align": "dynamics",
     "alignment_constants": "sectors",
     "beta_crit": "margins",
+    "check": "theory",
+    "citation": "theory",
     "class_margins": "margins",
     "clusters": "margins",
     "cones_of": "sectors",
@@ -100,6 +119,7 @@ _HOME_OF = {
     "example": "data",
     "examples": "data",
     "extremal_directions": "sectors",
+    "flow": "dynamics",
     "global_max_margin": "margins",
     "grouped_margin": "margins",
     "hard_margin": "margins",
@@ -109,8 +129,10 @@ _HOME_OF = {
     "load": "data",
     "make": "data",
     "max_margin": "margins",
+    "monitor": "theory",
     "one_neuron": "margins",
     "one_signed_margins": "margins",
+    "predict": "theory",
     "save": "data",
     "sector": "sectors",
     "smoothed_margin": "margins",

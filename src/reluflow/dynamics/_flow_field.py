@@ -1,0 +1,210 @@
+r"""The vector field of the flow: patterns, forces, and velocities on hyperplanes.
+
+All neurons with the same pattern feel the same force :math:`D = \sum_i c_i h_i x_i`, :math:`c_i = r\,y_i g_i`, so it is
+summed once a pattern; and the outputs need only :math:`\sum_j a_j w_j` of each pattern. A neuron that slides on
+hyperplanes with normals N moves with the force projected on their orthogonal complement: the slopes there enter
+linearly and are whatever makes it tangent (PL-LA3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem import Problem
+from ..problem._arrays import Array
+from ._align_surfaces import Surfaces, surfaces
+
+Signs = npt.NDArray[np.int8]
+Index = npt.NDArray[np.intp]
+
+#: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.
+ON = 1e-11
+
+_EDGE = 1e-9  # slopes this near to a bound of [slope, 1] are at it
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What of a problem does not change: points, hyperplanes, loss."""
+
+    problem: Problem
+
+    @cached_property
+    def faces(self) -> Surfaces:
+        """Hyperplanes of the data."""
+        return surfaces(self.problem.data, self.problem.net.slope)
+
+    @property
+    def X(self) -> Array:
+        """Points."""
+        return self.problem.data.X
+
+    @property
+    def y(self) -> Array:
+        """Labels."""
+        return self.problem.data.y
+
+    @property
+    def slope(self) -> float:
+        """Slope of the activation."""
+        return self.problem.net.slope
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the second layer does not move."""
+        return self.problem.train == "first"
+
+    def kinks(self, c: Array) -> Array:
+        r"""Jump of the force across each hyperplane, along its normal, over 1 - slope: :math:`\sum_i c_i |x_i|`."""
+        return np.bincount(self.faces.of, weights=c * self.problem.data.norms, minlength=self.faces.m)
+
+    def slopes(self, sides: Signs) -> Array:
+        """``h_i`` for rows of sides, shape (rows, n); on a hyperplane that of its negative side."""
+        up = sides[:, self.faces.of] > 0
+        flipped = self.faces.orient < 0
+        return np.where(up != flipped, 1.0, self.slope)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The sides on which the neurons lie, and the groups of equal ones.
+
+    ``sides`` has one row a neuron and one column a hyperplane: -1, +1, or 0 where the neuron slides.
+    """
+
+    geometry: Geometry
+    sides: Signs
+    member: Index  # (p,) group of each neuron
+    order: Index  # (p,) neurons by group ...
+    starts: Index  # (G,) ... and where each group begins
+    H: Array  # (G, n) slopes at the samples
+    held: dict[int, tuple[Index, Array]]  # group -> hyperplanes held, orthonormal basis of their normals (d, k)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return int(self.starts.size)
+
+    @cached_property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Which samples some group feels."""
+        return np.asarray((self.H != 0).any(axis=0))
+
+    def first(self, g: int) -> int:
+        """Return one neuron of the group."""
+        return int(self.order[self.starts[g]])
+
+    def project(self, D: Array) -> Array:
+        """Take out of the force on each sliding group what would lead away from its hyperplanes; in place."""
+        for g, (_, basis) in self.held.items():
+            D[g] -= basis @ (basis.T @ D[g])
+        return D
+
+    def raw_forces(self, c: Array) -> Array:
+        """Force on each group, held hyperplanes counted as on their negative side; shape (G, d)."""
+        return np.asarray((self.H * c) @ self.geometry.X)
+
+    def forces(self, c: Array) -> Array:
+        """Force on each group, tangent to the hyperplanes it slides on; shape (G, d)."""
+        return self.project(self.raw_forces(c))
+
+    def total(self, rows: Array) -> Array:
+        """Sum of the rows of each group."""
+        return np.asarray(np.add.reduceat(rows[self.order], self.starts, axis=0))
+
+    def margins(self, weighted: Array) -> Array:
+        """``q_i`` from the rows ``a_j w_j`` of the neurons."""
+        Z = self.geometry.X @ self.total(weighted).T
+        return np.asarray(self.geometry.y * np.einsum("gn,ng->n", self.H, Z))
+
+    def held_slopes(self, g: int, c: Array) -> Array:
+        """Slope h on each hyperplane that group g slides on: what makes its force tangent."""
+        which, _ = self.held[g]
+        normals = self.geometry.faces.normals[which]
+        raw = (self.H[g] * c) @ self.geometry.X
+        push = np.linalg.lstsq(normals.T, -raw, rcond=None)[0]
+        kinks = self.geometry.kinks(c)[which]
+        safe = np.where(kinks == 0, 1.0, kinks)
+        return np.asarray(self.geometry.slope + np.where(kinks == 0, 0.0, push / safe))
+
+
+def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:
+    """Group the neurons by their sides."""
+    index: dict[bytes, int] = {}
+    member = np.array([index.setdefault(row.tobytes(), len(index)) for row in sides], dtype=np.intp)
+    order = np.argsort(member, kind="stable")
+    starts = np.searchsorted(member[order], np.arange(len(index)))
+    shown = sides[order[starts]]
+    held = {}
+    for g in np.flatnonzero((shown == 0).any(axis=1)):
+        which = np.flatnonzero(shown[g] == 0)
+        q, r = np.linalg.qr(geometry.faces.normals[which].T)
+        held[int(g)] = (which, q[:, np.abs(np.diag(r)) > ON] if which.size <= q.shape[0] else _range(geometry, which))
+    return Pattern(geometry, sides, member, order, starts, geometry.slopes(shown), held)
+
+
+def _range(geometry: Geometry, which: Index) -> Array:
+    u, s, _ = np.linalg.svd(geometry.faces.normals[which].T, full_matrices=False)
+    return np.asarray(u[:, s > ON * s[0]])
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Where a neuron on hyperplanes goes: its new sides there, and whether it could go elsewhere too."""
+
+    sides: Signs
+    unique: bool
+
+
+def settle(
+    geometry: Geometry, sign: float, free: Array, on: Index, before: Signs, arriving: npt.NDArray[np.bool_], kinks: Array
+) -> Settled:
+    """Find the velocity that the inclusion allows at a point on the hyperplanes ``on``.
+
+    ``free`` is the force with all of them on their negative side, ``before`` the sides the neuron comes from (0: it
+    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force. Where
+    sign * kink < 0 both sides may push inwards (valley): the velocity of least norm, a bounded least squares problem
+    in the slopes. Where it is > 0 both may push outwards (ridge): a neuron that arrives crosses, one that starts there
+    rests on the negative side if it can (the regular solution).
+    """
+    alpha, normals = geometry.slope, geometry.faces.normals[on]
+    jump = sign * kinks * (1.0 - alpha)
+    ridge, valley = jump > 0, jump < 0
+    size = np.abs(kinks).sum() + np.linalg.norm(free) + 1e-300
+    part = np.where(np.where(arriving, -before, before) > 0, 1.0, 0.0)  # how far each is switched on, in [0, 1]
+    velocity = sign * free
+    seen: set[bytes] = set()
+    for _ in range(4 + 2 * on.size):
+        base = velocity + (part * jump * ridge) @ normals
+        part[valley] = _least(base, normals[valley], jump[valley])
+        now = base + (part * jump * valley) @ normals
+        push = normals @ now / size
+        wrong = ridge & np.where(part > 0, push < -1e-12, push > 1e-12)
+        if not wrong.any() or part.tobytes() in seen:
+            break
+        seen.add(part.tobytes())
+        part[np.flatnonzero(wrong)[0]] = 1.0 - part[np.flatnonzero(wrong)[0]]
+    other = ridge & ~arriving & (push + (1 - 2 * part) * jump * 1.0 / size > 1e-12) & (part == 0) & (before == 0)
+    neutral = ~ridge & ~valley
+    sides = np.where(part >= 1 - _EDGE, 1, np.where(part <= _EDGE, -1, 0)).astype(np.int8)
+    sides[neutral] = np.where(np.where(arriving, -before, before)[neutral] >= 0, 1, -1)
+    sides[valley & (part <= _EDGE) & (push > 1e-9)] = 0  # never: the least norm leaves no inward push
+    return Settled(sides, not bool(other.any()))
+
+
+def _least(base: Array, normals: Array, jump: Array) -> Array:
+    """Numbers in [0, 1] that make ``base + part * jump @ normals`` shortest."""
+    if jump.size == 0:
+        return np.empty(0)
+    if jump.size == 1:
+        return np.clip(-(normals @ base) / jump, 0.0, 1.0)
+    from scipy.optimize import lsq_linear
+
+    scale = np.abs(jump).max()
+    A = (jump / scale)[:, None] * normals
+    result = lsq_linear(A.T, -base / scale, bounds=(0.0, 1.0), method="bvls", tol=1e-15, max_iter=50 * jump.size)
+    return np.asarray(result.x)

@@ -1,0 +1,300 @@
+"""Marching from event to event through the coupled and the late phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..problem import BudgetExceeded, Undecided
+from ..problem._arrays import Array
+from ._flow_coupled import Chart, chart
+from ._flow_events import Change, Coordinates, Happening, Step, apply, first_happening
+from ._flow_field import Geometry
+from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
+from ._flow_record import Recorder
+from ._flow_state import State, moving, pattern_of
+
+_FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
+_UNFITTED = 0.5  # ... and ends when one falls below this
+_PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
+_STANDSTILL = 50  # events at one moment: they do not end
+_LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
+
+Why = Literal["done", "rest", "late", "coupled", "time"]
+
+
+class Goal(NamedTuple):
+    """Where to stop: the first of log time, log loss, smallest margin."""
+
+    log_time: float
+    log_loss: float
+    margin: float
+
+
+class Reached(NamedTuple):
+    """Where a stretch ended, and why."""
+
+    state: State
+    log_time: float
+    why: Why
+
+
+class March:
+    """One integration: what it aims at, what it has used up, where it writes."""
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        goal: Goal,
+        rtol: float,
+        max_steps: int,
+        recorder: Recorder,
+        tell: Callable[[float], None],
+    ) -> None:
+        self.geometry = geometry
+        self.goal = goal
+        self.rtol = rtol
+        self.max_steps = max_steps
+        self.recorder = recorder
+        self.tell = tell
+        self.steps = 0
+
+    def run(self, state: State, t: float) -> Reached:
+        """Go on from time t to the goal."""
+        return self.resume(state, float(np.log(t)) if t > 0 else -np.inf)
+
+    def resume(self, state: State, log_time: float) -> Reached:
+        """Go on from a state to the goal, through as many phases as it takes."""
+        reached = Reached(state, log_time, "coupled")
+        patience = _PATIENCE
+        while reached.why not in ("done", "rest"):
+            here, log_time = reached.state, reached.log_time
+            if reached.why == "coupled":
+                reached = self._coupled(here, log_time, patience)
+            else:
+                reached = self._late(here, log_time, "norm" if reached.why == "late" else "time")
+                patience *= 2
+        if reached.why == "rest" and np.isfinite(self.goal.log_time):
+            q = self._margins(reached.state)
+            self.recorder.add(self.goal.log_time, reached.state, q)
+            self.recorder.phase("rest", reached.log_time, self.goal.log_time, 0)
+        return reached
+
+    # -- the phases -----------------------------------------------------------------------------------
+
+    def _coupled(self, state: State, log_start: float, patience: int) -> Reached:
+        from scipy.integrate import DOP853
+
+        t, h, begun = 0.0, None, self.steps
+        # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
+        t_end = _difference(self.goal.log_time, log_start)
+        quiet, still = 0, 0
+        while True:
+            whole = pattern_of(self.geometry, state)
+            if not moving(self.geometry, state, whole).any():
+                return self._end("coupled", state, log_start, t, begun, "rest")
+            here = chart(self.geometry, state, whole)
+            rel, ab = here.tolerances
+            y, field = here.y0, here.field()
+            tol = self.rtol / 10
+            first = None if h is None else min(h, 0.9 * (t_end - t)) if t_end > t else None
+            stepper = DOP853(field, t, y, t_end, rtol=np.maximum(rel * tol, 2.3e-14), atol=ab * tol, first_step=first)
+            stepper.max_step = here.longest_step(y, stepper.f)
+            event = None
+            while event is None:
+                if t >= t_end:
+                    return self._end("coupled", state, log_start, t, begun, "done")
+                step = self._step(stepper, log_start, here)
+                quiet += 1
+                t_stop = self._stop(here, step, lambda s, _y: _later(log_start, s))
+                event = first_happening(here, step)
+                if t_stop is not None and (event is None or t_stop <= event.clock):
+                    state = here.state(step.dense(t_stop), t_stop)
+                    self._record(here, step.dense(t_stop), t_stop, _later(log_start, t_stop))
+                    return self._end("coupled", state, log_start, t_stop, begun, "done")
+                if event is None:
+                    t, state = step.t1, here.state(step.y1, step.t1)
+                    q = self._record(here, step.y1, t, _later(log_start, t))
+                    live = q[here.pattern.live]
+                    if live.size and live.min() > _FITTED:
+                        return self._end("coupled", state, log_start, t, begun, "late")
+                    if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
+                        return self._end("coupled", state, log_start, t, begun, "time")
+                    stepper.max_step = here.longest_step(step.y1, step.f1)
+            h = max(stepper.h_abs, 1e-12 * abs(event.clock), 1e-300)
+            still = still + 1 if event.clock <= t else 0
+            t, quiet = event.clock, 0
+            state = self._pass(here, event, t, step.dense(t), field(t, step.dense(t)), _later(log_start, t), still)
+
+    def _late(self, state: State, log_time: float, clock: Clock) -> Reached:
+        begun, log_begun, still = self.steps, log_time, 0
+        name = "late"
+        while True:
+            whole = pattern_of(self.geometry, state)
+            if not moving(self.geometry, state, whole).any():
+                return self._finish(name, state, log_begun, log_time, begun, "rest")
+            here = late_chart(self.geometry, state, whole, clock, log_time)
+            s = log_time if clock == "time" else 0.0
+            bound = min(self.goal.log_time, _LAST_LOG) if clock == "time" else 100.0
+            y, field = here.y0, here.field()
+            if clock == "norm" and not here.pull(s, y).speed > 0:
+                return self._finish(name, state, log_begun, log_time, begun, "coupled")
+            stepper = solver(here, s, bound, y, self.rtol / 10, None)
+            event = None
+            while event is None:
+                if s >= bound:
+                    return self._out_of_clock(here, state, log_begun, log_time, begun)
+                step = self._step(stepper, log_time, here)
+                stepper.atol = tolerances(here, step.y1, self.rtol / 10)
+                s_stop = self._stop(here, step, here.tau)
+                event = first_happening(here, step)
+                if s_stop is not None and (event is None or s_stop <= event.clock):
+                    y = step.dense(s_stop)
+                    state = here.state(y, s_stop)
+                    self._record(here, y, s_stop, here.tau(s_stop, y))
+                    return self._finish(name, state, log_begun, here.tau(s_stop, y), begun, "done")
+                if event is None:
+                    s, state, log_time = step.t1, here.state(step.y1, step.t1), here.tau(step.t1, step.y1)
+                    q = self._record(here, step.y1, s, log_time)
+                    live = q[here.pattern.live]
+                    if clock == "norm" and live.min() < _UNFITTED:
+                        return self._finish(name, state, log_begun, log_time, begun, "coupled")
+                    if clock == "time" and live.min() > _FITTED:
+                        return self._finish(name, state, log_begun, log_time, begun, "late")
+                    if clock == "time" and _at_rest(here, s, step):
+                        return self._finish(name, state, log_begun, log_time, begun, "rest")
+            still = still + 1 if event.clock <= s else 0
+            s = event.clock
+            y = step.dense(s)
+            log_time = here.tau(s, y)
+            state = self._pass(here, event, s, y, field(s, y), log_time, still)
+            q = self._margins(state)
+            if clock == "norm" and q[pattern_of(self.geometry, state).live].min(initial=np.inf) < _UNFITTED:
+                return self._finish(name, state, log_begun, log_time, begun, "coupled")
+
+    # -- pieces ---------------------------------------------------------------------------------------
+
+    def _step(self, stepper: Any, log_start: float, here: Coordinates) -> Step:
+        if self.steps >= self.max_steps:
+            raise BudgetExceeded(
+                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.log_time[-1]:.6g}; raise "
+                "max_steps. The flow so far is in .partial.",
+                self.recorder.result(),
+            )
+        self.steps += 1
+        t0, y0 = stepper.t, stepper.y.copy()
+        f0 = getattr(stepper, "f", None)
+        f0 = stepper.fun(t0, y0) if f0 is None else f0.copy()
+        stepper.step()
+        if stepper.status == "failed":
+            raise Undecided(
+                f"the step size fell below rounding after log t = {self.recorder.log_time[-1]:.6g}: accuracy "
+                f"rtol = {self.rtol:g} cannot be met there. The flow so far is in .partial.",
+                self.recorder.result(),
+            )
+        f1 = getattr(stepper, "f", None)
+        f1 = stepper.fun(stepper.t, stepper.y) if f1 is None else f1
+        dense: list[Any] = []
+
+        def at(s: float) -> Array:
+            if not dense:
+                dense.append(stepper.dense_output())
+            return np.asarray(dense[0](s))
+
+        return Step(t0, stepper.t, y0, stepper.y.copy(), f0, f1, at)
+
+    def _stop(self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]) -> float | None:
+        """Where in a step a goal is reached."""
+        from scipy.optimize import brentq
+
+        problem, goal = self.geometry.problem, self.goal
+
+        def ahead(s: float) -> float:
+            y = step.y1 if s == step.t1 else step.y0 if s == step.t0 else step.dense(s)
+            gaps = [goal.log_time - log_time(s, y)]
+            if np.isfinite(goal.log_loss) or np.isfinite(goal.margin):
+                q = here.margins(s, y)
+                gaps += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
+            return min(gaps)
+
+        if isinstance(here, Chart) and not np.isfinite(goal.log_loss) and not np.isfinite(goal.margin):
+            return step.t1 if step.t1 >= _difference(goal.log_time, log_time(0.0, step.y0)) else None
+        if ahead(step.t1) > 0:
+            return None
+        if ahead(step.t0) <= 0:
+            return step.t0
+        return float(brentq(ahead, step.t0, step.t1, xtol=1e-300, rtol=8.9e-16))
+
+    def _record(self, here: Coordinates, y: Array, s: float, log_time: float) -> Array:
+        q = here.margins(s, y)
+        self.recorder.add(log_time, here.state(y, s), q)
+        self.tell(log_time)
+        return q
+
+    def _margins(self, state: State) -> Array:
+        return pattern_of(self.geometry, state).margins(state.weighted())
+
+    def _pass(
+        self, here: Coordinates, event: Happening, s: float, y: Array, slope: Array, log_time: float, still: int
+    ) -> State:
+        """Go through an event."""
+        state, changes = apply(here, event, s, y, slope)
+        if still > _STANDSTILL or not changes:
+            raise Undecided(
+                f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neurons[0]])}): "
+                "the flow chatters there. The flow so far is in .partial.",
+                self.recorder.result(),
+            )
+        for change in changes:
+            self._note(change, log_time)
+        return state
+
+    def _note(self, change: Change, log_time: float) -> None:
+        faces = self.geometry.faces
+        if change.surface < 0:
+            self.recorder.event(log_time, change.neuron, -1, change.kind)
+            return
+        for i in sorted(faces.samples[faces.start[change.surface] : faces.start[change.surface + 1]]):
+            kind = change.kind
+            if faces.orient[i] < 0:
+                kind = {"activate": "deactivate", "deactivate": "activate"}.get(kind, kind)
+            self.recorder.event(log_time, change.neuron, int(i), kind)
+
+    def _end(self, name: str, state: State, log_start: float, t: float, begun: int, why: Why) -> Reached:
+        return self._finish(name, state, log_start, _later(log_start, t), begun, why)
+
+    def _finish(self, name: str, state: State, log_start: float, log_end: float, begun: int, why: Why) -> Reached:
+        self.recorder.phase(name, log_start, log_end, self.steps - begun)
+        return Reached(state, log_end, why)
+
+    def _out_of_clock(self, here: LateChart, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
+        if here.clock == "time" and self.goal.log_time <= _LAST_LOG:
+            return self._finish("late", state, log_begun, log_time, begun, "done")
+        raise Undecided(
+            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: beyond that no clock "
+            "for it is known. The flow so far is in .partial.",
+            self.recorder.result(),
+        )
+
+
+def _at_rest(here: LateChart, s: float, step: Step) -> bool:
+    """Whether the nearest point where nothing moves is within rounding (data that cannot be fitted)."""
+    shift = 1e12 * here.linearize(s, step.y1)
+    away = shift.solve(1e12 * step.f1)
+    return bool(np.abs(away).max() < 1e-10 and np.isfinite(away).all())
+
+
+def _later(log_start: float, t: float) -> float:
+    """``log(e^log_start + t)``."""
+    return float(np.logaddexp(log_start, np.log(t))) if t > 0 else log_start
+
+
+def _difference(log_end: float, log_start: float) -> float:
+    """``e^log_end - e^log_start``, at most the largest double."""
+    if log_end == np.inf or log_end > 709:
+        return np.inf if log_end > max(log_start, 709) or log_end == np.inf else 0.0
+    if log_start == -np.inf:
+        return float(np.exp(log_end))
+    return float(np.exp(log_end) * -np.expm1(log_start - log_end))

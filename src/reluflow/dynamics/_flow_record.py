@@ -1,0 +1,90 @@
+"""Collecting the records and events of a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..problem import Problem
+from ..problem._arrays import Array
+from ._flow_state import State
+from ._trajectory import EVENT, Phase, Trajectory
+
+if TYPE_CHECKING:
+    from ._align import Alignment
+
+_MOST = 800  # records kept; beyond, every other one of the older half is dropped
+_EARLY = 40  # records of the early phase
+
+
+class Recorder:
+    """Grows while a flow is integrated; `result` makes a trajectory of it at any moment."""
+
+    def __init__(self, problem: Problem, settings: dict[str, Any]) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.log_time: list[float] = []
+        self.log_loss: list[float] = []
+        self.states: list[State] = []
+        self.events: list[tuple[float, int, int, str]] = []
+        self.phases: list[Phase] = []
+        self.margin = np.nan
+
+    def add(self, log_time: float, state: State, q: Array) -> None:
+        """Record a state and its margins."""
+        if self.log_time and log_time < self.log_time[-1]:
+            log_time = self.log_time[-1]
+        self.log_time.append(log_time)
+        self.log_loss.append(self.problem.log_loss_of(q))
+        self.states.append(state)
+        self.margin = float(q.min())
+        if len(self.states) > _MOST:
+            keep = [k for k in range(len(self.states)) if k % 2 == 0 or k > _MOST // 2]
+            for column in (self.log_time, self.log_loss, self.states):
+                column[:] = [column[k] for k in keep]  # type: ignore[index]
+
+    def event(self, log_time: float, neuron: int, sample: int, kind: str) -> None:
+        """Note an event."""
+        self.events.append((log_time, neuron, sample, kind))
+
+    def phase(self, name: str, log_start: float, log_end: float, steps: int) -> None:
+        """Note a phase; one that goes on is prolonged."""
+        if self.phases and self.phases[-1].name == name:
+            last = self.phases.pop()
+            log_start, steps = last.log_start, steps + last.steps
+        self.phases.append(Phase(name, log_start, log_end, steps))
+
+    def early(self, run: Alignment, t: float) -> None:
+        """Take over the exact early phase up to time t."""
+        pieces = 0
+        for j in range(run.p):
+            for row in run.events(j):
+                if row["time"] <= t:
+                    log_time = float(np.log(row["time"])) if row["time"] > 0 else -np.inf
+                    self.event(log_time, j, int(row["sample"]), str(row["kind"]))
+                    pieces += 1
+        times = np.linspace(0.0, t, _EARLY + 1)[1:] if t > 0 else np.empty(0)
+        U, log_w, log_a, sign = (f(times) for f in (run.directions, run.log_norms, run.log_outs, run.output_signs))
+        none = np.empty((run.p, 0), dtype=np.int8)
+        for k, time in enumerate(times):
+            state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
+            self.add(float(np.log(time)), state, self.problem.data.y * state.network(run.problem.net.slope).outputs(self.problem.data.X))
+        self.phase("early", -np.inf, float(np.log(t)) if t > 0 else -np.inf, pieces)
+
+    def result(self) -> Trajectory:
+        """Everything so far."""
+        events = np.array(sorted(self.events, key=lambda e: e[0]), dtype=EVENT)
+        return Trajectory(
+            self.problem,
+            np.array(self.log_time),
+            np.array(self.log_loss),
+            np.stack([s.U for s in self.states]),
+            np.stack([s.log_w for s in self.states]),
+            np.stack([s.log_a for s in self.states]),
+            np.stack([s.sign for s in self.states]).astype(np.int8),
+            events,
+            tuple(self.phases),
+            "flow",
+            self.settings,
+        )

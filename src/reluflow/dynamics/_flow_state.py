@@ -1,0 +1,128 @@
+"""The neurons at one moment, at any scale, with the sides of the hyperplanes they lie on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem import Network
+from ..problem._arrays import Array
+from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern, settle
+
+Mask = npt.NDArray[np.bool_]
+
+_BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
+_FAR = 690.0  # e^this is near the largest double
+
+
+@dataclass(frozen=True)
+class State:
+    """Directions, logarithms of sizes, and sides."""
+
+    U: Array  # (p, d) unit rows; zero for a zero neuron
+    log_w: Array  # (p,)
+    log_a: Array  # (p,)
+    sign: Array  # (p,) of a: -1.0, 0.0, 1.0
+    sides: Signs  # (p, m)
+
+    @property
+    def balanced(self) -> Mask:
+        """Whether ``|a| = |w|``."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(self.log_a - self.log_w) <= _BALANCED * (1 + np.abs(self.log_w)))
+
+    def weighted(self) -> Array:
+        """Rows ``a_j w_j`` at the real scale."""
+        with np.errstate(under="ignore", invalid="ignore"):
+            size = np.where(np.isfinite(self.log_w + self.log_a), np.exp(self.log_a + self.log_w), 0.0)
+        return (self.sign * size)[:, None] * self.U
+
+    def network(self, slope: float) -> Network:
+        """Return it as a network, each neuron with its own scale."""
+        log_w, log_a = (np.where(np.isfinite(x), x, 0.0) for x in (self.log_w, self.log_a))
+        out = np.where(np.isfinite(self.log_a), self.sign, 0.0)
+        return Network(self.U, out, slope, log_w, log_a)
+
+
+def forces_at(geometry: Geometry, q: Array) -> Array:
+    """``c_i = r y_i g_i`` at the margins q."""
+    problem = geometry.problem
+    return np.asarray(problem.weight * problem.data.y * problem.loss.force(q))
+
+
+def moving(geometry: Geometry, state: State, pattern: Pattern) -> Mask:
+    """Which neurons can move: those that feel a sample, and are not zero."""
+    feels = (pattern.H != 0).any(axis=1)[pattern.member]
+    there = np.isfinite(state.log_w) & (np.isfinite(state.log_a) if geometry.frozen else True)
+    return np.asarray(feels & there)
+
+
+def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]]:
+    """Begin from a network; also the (neuron, sample) pairs where the flow may continue in several ways.
+
+    Neurons on hyperplanes are settled with the forces at their margins.
+    """
+    U = net.directions.copy()
+    log_w, log_a, sign = net.log_norms.copy(), net.log_outs.copy(), np.sign(net.a)
+    empty = ~np.isfinite(log_w) & np.isfinite(log_a)
+    state = State(U, log_w, log_a, sign, np.ones((net.p, geometry.faces.m), dtype=np.int8))
+    q = geometry.y * net.outputs(geometry.X)
+    if empty.any() and geometry.slope > 0:  # w = 0: it leaves along the force with phi'(0) = slope everywhere
+        pull = geometry.slope * forces_at(geometry, q) @ geometry.X
+        if (length := float(np.linalg.norm(pull))) > 0:
+            U[empty] = sign[empty, None] * pull / length
+            log_w[empty] = log_a[empty] - 30.0
+    z = U @ geometry.faces.normals.T
+    state = replace(state, sides=np.where(z < 0, -1, 1).astype(np.int8))
+    near = np.abs(z) <= ON
+    near[~np.isfinite(log_w)] = False
+    return _settle_start(geometry, state, near, np.where(z == 0, 0, state.sides).astype(np.int8), q)
+
+
+def _settle_start(
+    geometry: Geometry, state: State, near: Mask, before: Signs, q: Array
+) -> tuple[State, list[tuple[int, int]]]:
+    sides, doubts = state.sides.copy(), []
+    U = state.U.copy()
+    c = forces_at(geometry, q)
+    kinks = geometry.kinks(c)
+    for j in np.flatnonzero(near.any(axis=1)):
+        on = np.flatnonzero(near[j])
+        row, found = settle_neuron(geometry, state, int(j), on, before[j, on], np.zeros(on.size, dtype=bool), c, kinks)
+        sides[j] = row
+        if not found:
+            doubts.append((int(j), int(geometry.faces.samples[geometry.faces.start[on[0]]])))
+        U[j] = onto(geometry, U[j], row)
+    return replace(state, sides=sides, U=U), doubts
+
+
+def settle_neuron(
+    geometry: Geometry, state: State, j: int, on: Index, before: Signs, arriving: Mask, c: Array, kinks: Array
+) -> tuple[Signs, bool]:
+    """New sides of neuron j, which lies on the hyperplanes ``on``, and whether they are the only ones."""
+    row = state.sides[j].copy()
+    row[on] = -1
+    free = (geometry.slopes(row[None])[0] * c) @ geometry.X
+    sign = float(state.sign[j]) or float(np.sign(state.U[j] @ free)) or 1.0  # a = 0: it will have the sign of w . D
+    found = settle(geometry, sign, free, on, before, arriving, kinks[on])
+    row[on] = found.sides
+    return row, found.unique
+
+
+def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:
+    """Put a direction exactly on the hyperplanes it slides on."""
+    which = np.flatnonzero(sides == 0)
+    if which.size == 0:
+        return u
+    normals = geometry.faces.normals[which]
+    for _ in range(2):
+        u = u - np.linalg.lstsq(normals, normals @ u, rcond=None)[0]
+    size = float(np.linalg.norm(u))
+    return np.asarray(u / size) if size > 0 else u
+
+
+def pattern_of(geometry: Geometry, state: State) -> Pattern:
+    """Group the neurons of a state."""
+    return make_pattern(geometry, state.sides)
