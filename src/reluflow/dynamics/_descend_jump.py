@@ -156,7 +156,7 @@ class _Path:
             return np.full(self.rate.size, _FAR)
         with np.errstate(divide="ignore"):
             longest = np.where(self.rate < 1, _LONGEST / np.log1p(self.rate), 1.0)
-        return np.maximum(np.minimum(longest, 2.0**62), 1).astype(np.int64)
+        return np.asarray(np.clip(longest, 1.0, 2.0**62), dtype=np.int64)
 
     def _turn(self) -> npt.NDArray[np.int64]:
         """Where u is extremal: at most one place, and none for the frozen second layer."""
@@ -165,7 +165,8 @@ class _Path:
         with np.errstate(divide="ignore", invalid="ignore"):
             up, down = np.log1p(self.rate), np.log1p(-np.minimum(self.rate, 1.0))
             at = np.log(-(self.u - self.a) * down / ((self.u + self.a) * up)) / (up - down)
-        return np.floor(np.clip(np.nan_to_num(at, nan=0.0, posinf=0.0, neginf=0.0), 0, 2.0**62)).astype(np.int64)
+        at = np.where(np.isfinite(at), at, 0.0)
+        return np.asarray(np.floor(np.clip(at, 0.0, 2.0**62)), dtype=np.int64)
 
     def _bisect(
         self, lower: Array, upper: Array, inside: npt.NDArray[np.int64], outside: npt.NDArray[np.int64]

@@ -17,6 +17,8 @@ from ._descend_state import State, network, snapshot
 from ._descend_step import Plan
 from ._trajectory import Phase, Trajectory
 
+_STATE = ("W", "a", "exponent", "rest", "used")
+
 
 def geometric(steps: int, count: int) -> list[int]:
     """Choose iterations 0, 1, ..., steps: at most ``count``, as evenly as possible on a logarithmic axis.
@@ -28,7 +30,7 @@ def geometric(steps: int, count: int) -> list[int]:
         return [0]
     if count > steps:
         return list(range(steps + 1))
-    ideal = np.geomspace(1, steps, count - 1)
+    ideal = np.geomspace(1, steps, count - 1) if count > 2 else np.array([steps])
     return [0, *np.unique(np.round(ideal).astype(np.int64)).tolist()]
 
 
@@ -109,7 +111,7 @@ class Checkpoint:
         """Read the state and the number of jumped iterations, and fill the records; None if there is no file."""
         if self.path is None or not self.path.exists():
             return None
-        found = read_npz(self.path, need=("stamp", "settings", "W", "a", "exponent", "position"), error=ProblemError)
+        found = read_npz(self.path, need=("stamp", "settings", *_STATE, "position"), error=ProblemError)
         if str(found["stamp"]) != self.stamp:
             raise ProblemError(
                 f"{self.path} is the checkpoint of another run ({self._difference(str(found['settings']))}); "
@@ -118,7 +120,8 @@ class Checkpoint:
         records.restore({name[7:]: value for name, value in found.items() if name.startswith("record_")})
         moments = tuple(found[f"moment_{k}"] for k in range(4) if f"moment_{k}" in found)
         iteration, log_time, early = found["position"]
-        state = State(found["W"], found["a"], found["exponent"], int(iteration), float(log_time), moments)
+        arrays = [found[name] for name in _STATE]
+        state = State(*arrays, int(iteration), float(log_time), moments)
         return state, int(early)
 
     def save(self, state: State, records: Records, early: int) -> None:
@@ -128,11 +131,9 @@ class Checkpoint:
         arrays: dict[str, npt.NDArray[Any]] = {
             "stamp": np.array(self.stamp),
             "settings": np.array(json.dumps(self.settings)),
-            "W": state.W,
-            "a": state.a,
-            "exponent": state.exponent,
             "position": np.array([state.iteration, state.log_time, early]),
         }
+        arrays |= {name: getattr(state, name) for name in _STATE}
         arrays |= {f"moment_{k}": moment for k, moment in enumerate(state.moments)}
         arrays |= {f"record_{name}": value for name, value in records.arrays().items()}
         try:

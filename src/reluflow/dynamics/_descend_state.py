@@ -22,11 +22,17 @@ _SHIFT = 64  # exponents move in steps of this many powers of two
 
 @dataclass
 class State:
-    """Weights of neuron j are ``2 ** exponent[j]`` times ``(W[j], a[j])``; an exponent is 0 at ordinary scale."""
+    """Weights of neuron j are ``2 ** exponent[j]`` times ``(W[j], a[j])``; an exponent is 0 at ordinary scale.
+
+    W has the columns of the features ``used``. A feature that is zero for all samples (the border of images) never
+    moves its weights: they are kept apart, in ``rest``.
+    """
 
     W: Floats
     a: Floats
     exponent: npt.NDArray[np.int64]
+    rest: Floats
+    used: npt.NDArray[np.bool_]
     iteration: int = 0
     log_time: float = -np.inf
     moments: tuple[Floats, ...] = field(default=())
@@ -44,7 +50,8 @@ class State:
         grown = (self.exponent < 0) & (size > 2.0**_SHIFT)
         for j in np.flatnonzero(grown):
             move = int(min(-self.exponent[j], np.frexp(size[j])[1]))
-            self.W[j], self.a[j] = np.ldexp(self.W[j], -move), np.ldexp(self.a[j], -move)
+            for part in (self.W, self.a, self.rest):
+                part[j] = np.ldexp(part[j], -move)
             self.exponent[j] += move
 
 
@@ -70,19 +77,22 @@ def start(problem: Problem, dtype: str, scaled: bool) -> State:
         j = int(np.argmax(lost))
         raise ProblemError(
             f"neuron {j} starts at |w| = e^{log_w[j]:.6g}, |a| = e^{log_a[j]:.6g}: too small for {dtype} in this "
-            "method (its direction would be lost). Use method='gd' with fast_forward=True, which leaves such a start along "
-            f"the exact solution, or start above e^{smallest:g}."
+            "method (its direction would be lost). Use method='gd' with fast_forward=True, which leaves such a start "
+            f"along the exact solution, or start above e^{smallest:g}."
         )
     scale_w, scale_a = net.log_scales
     with np.errstate(under="ignore"):
         W = net.W * np.exp(scale_w - unit)[:, None]
         a = net.a * np.exp(scale_a - unit)
-        return State(W.astype(dtype), a.astype(dtype), exponent.astype(np.int64))
+    used = problem.data.X.any(axis=0)
+    layers = (np.ascontiguousarray(W[:, used], dtype), a.astype(dtype))
+    return State(*layers, exponent.astype(np.int64), W[:, ~used].astype(dtype), used)
 
 
 def snapshot(state: State) -> tuple[Array, Array, Array, npt.NDArray[np.int8]]:
     """Directions, log norms, log output weights and signs."""
-    W, a = state.W.astype(np.float64), state.a.astype(np.float64)
+    W, a = np.empty((state.a.size, state.used.size)), state.a.astype(np.float64)
+    W[:, state.used], W[:, ~state.used] = state.W, state.rest
     top = np.abs(W).max(axis=1)
     top = np.where(top > 0, top, 1.0)
     size = np.linalg.norm(W / top[:, None], axis=1)

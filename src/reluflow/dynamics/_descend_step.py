@@ -58,19 +58,20 @@ class Stepper:
         dtype = np.dtype(plan.dtype)
         self.problem, self.plan, self.state = problem, plan, state
         self.measure = measure
-        self.X = problem.data.X.astype(dtype, copy=False)
+        X = problem.data.X if state.used.all() else np.ascontiguousarray(problem.data.X[:, state.used])
+        self.X = X.astype(dtype, copy=False)
         self.y = problem.data.y.astype(dtype, copy=False)
         n, p = problem.data.n, problem.net.p
         m = plan.batch or n
-        self.P = np.empty((m, p), dtype)
+        self.P = np.empty(p * m, dtype)
         self.D = np.empty_like(state.W)
         self.G = np.empty_like(state.a)
-        self.q = np.empty(m)
+        self.q = np.empty(m, dtype)
         self.slope, self.kink = dtype.type(problem.net.slope), dtype.type(plan.subgradient)
         self.batches = -(-n // m)
         self._epoch = -1
         if plan.batch is not None:
-            self.Xb, self.yb = np.empty((m, problem.data.d), dtype), np.empty(m, dtype)
+            self.Xb, self.yb = np.empty((m, self.X.shape[1]), dtype), np.empty(m, dtype)
 
     def advance(self, until_log_loss: float = -math.inf) -> float:
         """Take one step and return the log of the loss before it, or nan where it was not asked for.
@@ -79,8 +80,8 @@ class Stepper:
         """
         state, plan = self.state, self.plan
         X, y = (self.X, self.y) if plan.batch is None else self._batch()
-        P = self.P[: len(y)]
-        np.matmul(X, state.W.T, out=P)
+        P = self.P[: len(state.a) * len(y)].reshape(-1, len(y))
+        np.matmul(state.W, X.T, out=P)
         weight = 1.0 / len(y) if self.problem.reduction == "mean" else 1.0
         if plan.schedule == "fixed":
             log_loss, log_size = self._fixed(P, y, weight), math.log(plan.step)
@@ -89,7 +90,7 @@ class Stepper:
             log_size = log_step(plan, log_loss)
         if log_loss <= until_log_loss:
             return log_loss
-        np.matmul(P.T, X, out=self.D)
+        np.matmul(P, X, out=self.D)
         self._update()
         state.rescale()
         state.iteration += 1
@@ -112,11 +113,12 @@ class Stepper:
         return X, y
 
     def _fixed(self, P: Floats, y: Floats, weight: float) -> float:
-        from ._descend_kernel import rows
+        from ._descend_kernel import both_ways
 
         rate = weight if self.plan.method == "adam" else weight * self.plan.step
         exponential = self.problem.loss.name == "exponential"
-        total = rows(P, self.state.outs, y, self.slope, self.kink, rate, exponential, self.measure)
+        q = self.q[: len(y)]
+        total = both_ways(P, self.state.outs, y, self.slope, self.kink, rate, exponential, self.measure, q)
         if not self.measure:
             return math.nan
         return math.log(weight * total) if total > 0 else -math.inf
@@ -126,12 +128,14 @@ class Stepper:
 
         q, loss = self.q[: len(y)], self.problem.loss
         forward(P, self.state.outs, y, self.slope, q)
-        log_loss = float(np.logaddexp.reduce(loss.log_value(q)) + math.log(weight))
+        margins = q.astype(np.float64)
+        log_loss = float(np.logaddexp.reduce(loss.log_value(margins)) + math.log(weight))
         if log_loss == -math.inf:
             return log_loss
         # The force of a sample is at most its loss, or 1: divided by the whole loss it is an ordinary number.
         log_rate = log_step(self.plan, log_loss) + math.log(weight)
-        backward(P, y * np.exp(loss.log_force(q) + log_rate), self.slope, self.kink)
+        q[:] = y * np.exp(loss.log_force(margins) + log_rate)
+        backward(P, q, self.slope, self.kink)
         return log_loss
 
     def _update(self) -> None:

@@ -138,10 +138,26 @@ def _between(chart: Coordinates, step: Step) -> float | None:
     return None
 
 
-def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: float) -> Happening:
-    """Solve for the time of one overdue event: the one that seems to come first."""
+def root(function: Callable[[float], float], lo: float, hi: float) -> float:
+    """Where a function that is positive at ``lo`` and not at ``hi`` vanishes."""
     from scipy.optimize import brentq
 
+    return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
+
+
+def _clear(function: Callable[[float], float], lo: float, hi: float) -> float:
+    """First of some moments at which a function that starts from (about) zero is positive; ``lo`` if there is none.
+
+    A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
+    """
+    for k in range(1, 40):
+        if function(s := lo + (hi - lo) * 2.0**-k) > 0:
+            return s
+    return lo
+
+
+def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: float) -> Happening:
+    """Solve for the time of one overdue event: the one that seems to come first."""
     def value(j: int, k: int) -> Callable[[float], float]:
         def at(s: float) -> float:
             y = step.y0 if s == step.t0 else step.dense(s)
@@ -157,11 +173,11 @@ def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: flo
     functions = [value(j, k) for j, k in late]
     left = np.array([f(step.t0) for f in functions])
     right = np.array([f(hi) for f in functions])
-    guess = np.where(left <= 0, -1.0, left / np.where(left > right, left - right, 1.0))
+    lo = np.array([step.t0 if value > 0 else _clear(f, step.t0, hi) for f, value in zip(functions, left, strict=True)])
+    left = np.where(lo > step.t0, [f(s) for f, s in zip(functions, lo, strict=True)], left)
+    guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
     best = int(np.argmin(guess))
-    when = step.t0
-    if left[best] > 0:
-        when = float(brentq(functions[best], step.t0, hi, xtol=1e-300, rtol=8.9e-16))
+    when = root(functions[best], float(lo[best]), hi) if left[best] > 0 else step.t0
     j, k = late[best]
     return Happening(when, np.array([j]), np.array([k]))
 

@@ -24,6 +24,7 @@ Index = npt.NDArray[np.intp]
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.
 ON = 1e-11
 
+_WEAK = 1e-13  # a sample whose force is this part of all of it cannot hold a neuron
 _EDGE = 1e-9  # slopes this near to a bound of [slope, 1] are at it
 
 
@@ -173,8 +174,8 @@ def settle(
     """
     alpha, normals = geometry.slope, geometry.faces.normals[on]
     jump = sign * kinks * (1.0 - alpha)
-    ridge, valley = jump > 0, jump < 0
     size = np.abs(kinks).sum() + np.linalg.norm(free) + 1e-300
+    ridge, valley = jump > _WEAK * size, jump < -_WEAK * size
     part = np.where(np.where(arriving, -before, before) > 0, 1.0, 0.0)  # how far each is switched on, in [0, 1]
     velocity = sign * free
     seen: set[bytes] = set()
@@ -191,8 +192,8 @@ def settle(
     other = ridge & ~arriving & (push + (1 - 2 * part) * jump * 1.0 / size > 1e-12) & (part == 0) & (before == 0)
     neutral = ~ridge & ~valley
     sides = np.where(part >= 1 - _EDGE, 1, np.where(part <= _EDGE, -1, 0)).astype(np.int8)
-    sides[neutral] = np.where(np.where(arriving, -before, before)[neutral] >= 0, 1, -1)
-    sides[valley & (part <= _EDGE) & (push > 1e-9)] = 0  # never: the least norm leaves no inward push
+    went = np.where(arriving, -before, np.where(before == 0, np.where(push > 0, 1, -1), before))
+    sides[neutral] = went[neutral]
     return Settled(sides, not bool(other.any()))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
-from ._flow_events import Change, Coordinates, Happening, Step, apply, first_happening
+from ._flow_events import Change, Coordinates, Happening, Step, apply, first_happening, root
 from ._flow_field import Geometry
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
 from ._flow_record import Recorder
@@ -207,8 +207,6 @@ class March:
 
     def _stop(self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]) -> float | None:
         """Where in a step a goal is reached."""
-        from scipy.optimize import brentq
-
         problem, goal = self.geometry.problem, self.goal
 
         def ahead(s: float) -> float:
@@ -225,7 +223,7 @@ class March:
             return None
         if ahead(step.t0) <= 0:
             return step.t0
-        return float(brentq(ahead, step.t0, step.t1, xtol=1e-300, rtol=8.9e-16))
+        return root(ahead, step.t0, step.t1)
 
     def _record(self, here: Coordinates, y: Array, s: float, log_time: float) -> Array:
         q = here.margins(s, y)
