@@ -31,6 +31,7 @@ def _jit(function: Compiled) -> Compiled:
 def forward(P: Any, a: Any, y: Any, slope: Any, q: Any) -> None:
     """Margins ``q_i = y_i sum_j a_j phi(P_ji)``."""
     p, n = P.shape
+    one = slope * 0 + 1  # a choice between two numbers vectorises, one between two formulas does not
     for first in range(0, n, _TILE):
         last = min(first + _TILE, n)
         q[first:last] = 0
@@ -38,7 +39,7 @@ def forward(P: Any, a: Any, y: Any, slope: Any, q: Any) -> None:
             out = a[j]
             for i in range(first, last):
                 z = P[j, i]
-                q[i] += out * (z if z > 0 else slope * z)
+                q[i] += out * z * (one if z > 0 else slope)
         for i in range(first, last):
             q[i] *= y[i]
 
@@ -47,12 +48,13 @@ def forward(P: Any, a: Any, y: Any, slope: Any, q: Any) -> None:
 def backward(P: Any, c: Any, slope: Any, kink: Any) -> None:
     """Replace ``P_ji`` by ``c_i phi'(P_ji)``."""
     p, n = P.shape
+    one = slope * 0 + 1  # a choice between two numbers vectorises, one between two formulas does not
     for first in range(0, n, _TILE):
         last = min(first + _TILE, n)
         for j in range(p):
             for i in range(first, last):
-                z, on = P[j, i], c[i]
-                P[j, i] = on if z > 0 else (slope * on if z < 0 else kink * on)
+                z = P[j, i]
+                P[j, i] = c[i] * (one if z > 0 else (slope if z < 0 else kink))
 
 
 @_jit

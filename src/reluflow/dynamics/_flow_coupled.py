@@ -15,7 +15,7 @@ import numpy as np
 
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, make_pattern
-from ._flow_state import Mask, State, forces_at, moving
+from ._flow_state import Mask, State, forces_at, moving, tie, ties
 
 _MOST_GROWTH = 2.0  # largest change of log |w| in one step of a neuron that matters ...
 _UNSEEN = -16.0  # ... and below this log |w| its output, e^-32, does not
@@ -30,6 +30,8 @@ class Chart:
     pattern: Pattern  # of the moving neurons alone
     who: Mask  # which neurons those are
     balanced: Mask
+    tied: Mask  # whose output weight follows from |w|
+    excess: Array  # a^2 - |w|^2 in units of the rows
     unit: Array  # log of the size that the rows of unbalanced neurons are given in
 
     @property
@@ -56,9 +58,17 @@ class Chart:
         rows = y.reshape(-1, self.geometry.X.shape[1] + 1)
         return rows[:, :-1], rows[:, -1]
 
+    def neurons(self, y: Array) -> tuple[Array, Array]:
+        """First-layer rows, and output weights of unbalanced neurons, with ``a^2 - |w|^2`` what it was (C-INV1)."""
+        V, last = self.rows(y)
+        if self.balanced.all() or self.geometry.frozen:
+            return V, last
+        W, out = tie(V, last, self.tied | self.balanced, self.signs(), self.excess)
+        return W, np.where(self.balanced, last, out)
+
     def weighted(self, y: Array) -> Array:
         """Rows ``a_j w_j``."""
-        V, last = self.rows(y)
+        V, last = self.neurons(y)
         with np.errstate(under="ignore", over="ignore"):
             if self.geometry.frozen:
                 out = self.base.log_a[self.who] + self.unit
@@ -82,7 +92,7 @@ class Chart:
 
         def rhs(_t: float, y: Array) -> Array:
             D = pattern.forces(forces_at(geometry, self.margins(0.0, y)))[member]
-            V, last = self.rows(y)
+            V, last = self.neurons(y)
             out = np.empty_like(y).reshape(len(V), -1)
             if frozen:
                 out[:, :-1] = fixed[:, None] * D
@@ -108,7 +118,7 @@ class Chart:
 
     def state(self, y: Array, _s: float) -> State:
         """Return to directions and sizes."""
-        V, last = self.rows(y)
+        V, last = self.neurons(y)
         U, log_w, log_a = self.base.U.copy(), self.base.log_w.copy(), self.base.log_a.copy()
         sign = self.base.sign.copy()
         size = np.linalg.norm(V, axis=1)
@@ -137,4 +147,6 @@ def chart(geometry: Geometry, state: State, whole: Pattern) -> Chart:
     who = moving(geometry, state, whole)
     balanced = state.balanced[who] & (not geometry.frozen)
     unit = np.zeros(int(who.sum())) if geometry.frozen else np.maximum(state.log_w, state.log_a)[who]
-    return Chart(geometry, state, make_pattern(geometry, state.sides[who]) if who.any() else whole, who, balanced, unit)
+    tied, excess = ties(geometry, state, who, unit)
+    pattern = make_pattern(geometry, state.sides[who]) if who.any() else whole
+    return Chart(geometry, state, pattern, who, balanced, tied, excess, unit)

@@ -25,11 +25,11 @@ import numpy as np
 
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, make_pattern
-from ._flow_state import Mask, State, moving
+from ._flow_state import Mask, State, moving, tie, ties
 
 Clock = Literal["norm", "time"]
 
-_NOTICEABLE = 1e-11  # force of a sample, relative to the largest, that enters the matrix
+_NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class LateChart:
     pattern: Pattern
     who: Mask
     balanced: Mask
+    tied: Mask  # whose output weight follows from |w|
+    excess: Array  # a^2 - |w|^2 in units of the rows
     unit: Array  # log of the size of each neuron at the start
     clock: Clock
     log_time: float  # at the start
@@ -72,12 +74,12 @@ class LateChart:
         """Signs of the output weights at the start."""
         return self.base.sign[self.who]
 
-    def outs(self, y: Array) -> Array:
-        """Output weights in the units of the rows; |w| itself where balanced, so that rounding cannot unbalance it."""
+    def neurons(self, s: float, y: Array) -> tuple[Array, Array]:
+        """First-layer rows and output weights, with ``a^2 - |w|^2`` what it was (C-INV1): a follows from |w| or |w| from a."""
         V, last = self.rows(y)
         if self.geometry.frozen:
-            return self._fixed
-        return np.where(self.balanced, self.signs() * np.linalg.norm(V, axis=1), last)
+            return V, self._fixed
+        return tie(V, last, self.tied, self.signs(), self.excess * np.exp(-2 * self.decay * s))
 
     @cached_property
     def _fixed(self) -> Array:
@@ -97,11 +99,12 @@ class LateChart:
 
     def margins(self, s: float, y: Array) -> Array:
         """``q_i``."""
-        return self.pattern.margins((self._factor(s) * self.outs(y))[:, None] * self.rows(y)[0])
+        V, out = self.neurons(s, y)
+        return self.pattern.margins((self._factor(s) * out)[:, None] * V)
 
     def state(self, y: Array, s: float) -> State:
         """Return to directions and sizes."""
-        V, last = self.rows(y)
+        V, out = self.neurons(s, y)
         shift = self.unit + self.decay * s
         U, log_w, log_a, sign = (x.copy() for x in (self.base.U, self.base.log_w, self.base.log_a, self.base.sign))
         size = np.linalg.norm(V, axis=1)
@@ -109,8 +112,7 @@ class LateChart:
             U[self.who] = V / np.where(size > 0, size, 1.0)[:, None]
             log_w[self.who] = np.log(size) + shift
             if not self.geometry.frozen:
-                out = self.outs(y)
-                log_a[self.who] = np.where(self.balanced, log_w[self.who], np.log(np.abs(out)) + shift)
+                log_a[self.who] = np.where(self.balanced & self.tied, log_w[self.who], np.log(np.abs(out)) + shift)
                 sign[self.who] = np.sign(out)
         return replace(self.base, U=U, log_w=log_w, log_a=log_a, sign=sign)
 
@@ -153,8 +155,9 @@ class LateChart:
             V, last = self.rows(y)
             out = np.empty_like(y)
             rows = out[: V.size + last.size].reshape(len(V), -1)
-            rows[:, :-1] = self.outs(y)[:, None] * D - decay * V
-            rows[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", V, D) - decay * last
+            W, a = self.neurons(s, y)
+            rows[:, :-1] = a[:, None] * D - decay * V
+            rows[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", W, D) - decay * last
             if self.clock == "norm":
                 with np.errstate(over="ignore"):
                     out[-1] = np.exp(pull.log_dt - y[-1])
@@ -168,10 +171,8 @@ class LateChart:
         q, p = pull.q, pull.p
         kink = -1.0 / (1.0 + np.exp(-np.clip(q, -700, 700))) if self.geometry.problem.loss.name == "logistic" else -1.0
         kink = np.broadcast_to(kink, q.shape)
-        strength = p * np.abs(kink)
-        which = np.flatnonzero(strength > _NOTICEABLE * strength.max(initial=0.0))
         D = self.pattern.forces(p * self.geometry.y * pull.speed)
-        return Linear(self, s, y, pull, kink, which, D)
+        return Linear(self, s, y, pull, kink, D)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,6 @@ class Linear:
     y: Array
     pull: Pull
     kink: Array
-    which: Any
     D: Array  # (G, d)
 
     __array_ufunc__ = None  # so that a NumPy number times this asks __rmul__
@@ -217,15 +217,24 @@ class Shift:
     J: Linear
 
     @cached_property
+    def which(self) -> Any:
+        """Samples that make the equations stiff."""
+        J, chart = self.J, self.J.chart
+        V, out = chart.neurons(J.s, J.y)
+        size = chart._factor(J.s) @ (out**2 + np.einsum("jd,jd->j", V, V))
+        diagonal = abs(self.c * J.pull.speed) * J.pull.p * np.abs(J.kink) * float(size) * chart.geometry.problem.data.norms**2
+        return np.flatnonzero(diagonal > _NOTICEABLE)
+
+    @cached_property
     def _ready(self) -> tuple[Any, ...]:
         from scipy.linalg import lu_factor
 
         J, chart, c = self.J, self.J.chart, self.c
         pattern, frozen = chart.pattern, chart.geometry.frozen
-        E = J.which
+        E = self.which
         X, H = chart.geometry.X[E], pattern.H[:, E]
-        V, _ = chart.rows(J.y)
-        out, factor = chart.outs(J.y), chart._factor(J.s)
+        V, out = chart.neurons(J.s, J.y)
+        factor = chart._factor(J.s)
         alpha = 1.0 + c * chart.decay
         gram = X @ X.T
         mass = pattern.total(factor * out**2)
@@ -284,7 +293,7 @@ class Shift:
         X, H, V, out, sign, lu = *ready[:4], ready[8], ready[9]
         n_rows = V.shape[0] * (V.shape[1] + 1)
         x = self._block(b[:n_rows].reshape(V.shape[0], -1), ready)
-        p, kink = J.pull.p[J.which], J.kink[J.which]
+        p, kink = J.pull.p[self.which], J.kink[self.which]
         dq = self._margins(x, ready)
         change = J.pull.speed * p * kink * dq
         if chart.clock == "norm":
@@ -316,7 +325,8 @@ def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, l
         log_size = float(np.logaddexp.reduce(2 * np.concatenate([state.log_w, state.log_a])))
         unit = np.maximum(state.log_w, state.log_a)[who]
         balanced = state.balanced[who]
-    return LateChart(geometry, state, pattern, who, balanced, unit, clock, log_time, log_size)
+    tied, excess = ties(geometry, state, who, unit)
+    return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size)
 
 
 def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, first_step: float | None) -> Any:

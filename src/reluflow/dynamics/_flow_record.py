@@ -9,12 +9,12 @@ import numpy as np
 from ..problem import Problem
 from ..problem._arrays import Array
 from ._flow_state import State
-from ._trajectory import EVENT, Phase, Trajectory
+from ._trajectory import EVENT, Events, Phase, Trajectory
 
 if TYPE_CHECKING:
     from ._align import Alignment
 
-_MOST = 800  # records kept; beyond, every other one of the older half is dropped
+_MOST = 800  # records kept; beyond, every other one is dropped, and from then on every other step recorded
 _EARLY = 40  # records of the early phase
 
 
@@ -28,11 +28,21 @@ class Recorder:
         self.log_loss: list[float] = []
         self.states: list[State] = []
         self.events: list[tuple[float, int, int, str]] = []
+        self.chunks: list[Events] = []
         self.phases: list[Phase] = []
         self.margin = np.nan
+        self._stride, self._idle, self._spare = 1, 0, False
 
     def add(self, log_time: float, state: State, q: Array) -> None:
         """Record a state and its margins."""
+        if self._idle < self._stride - 1 and self.states:  # the newest is always there, but not kept
+            self._idle += 1
+            if self._spare:
+                for column in (self.log_time, self.log_loss, self.states):
+                    column.pop()  # type: ignore[attr-defined]
+            self._spare = True
+        else:
+            self._idle, self._spare = 0, False
         if self.log_time and log_time < self.log_time[-1]:
             log_time = self.log_time[-1]
         self.log_time.append(log_time)
@@ -40,9 +50,9 @@ class Recorder:
         self.states.append(state)
         self.margin = float(q.min())
         if len(self.states) > _MOST:
-            keep = [k for k in range(len(self.states)) if k % 2 == 0 or k > _MOST // 2]
             for column in (self.log_time, self.log_loss, self.states):
-                column[:] = [column[k] for k in keep]  # type: ignore[index]
+                column[:] = column[::2] if len(column) % 2 else [*column[::2], column[-1]]  # type: ignore[index]
+            self._stride *= 2
 
     def event(self, log_time: float, neuron: int, sample: int, kind: str) -> None:
         """Note an event."""
@@ -59,22 +69,26 @@ class Recorder:
         """Take over the exact early phase up to time t."""
         pieces = 0
         for j in range(run.p):
-            for row in run.events(j):
-                if row["time"] <= t:
-                    log_time = float(np.log(row["time"])) if row["time"] > 0 else -np.inf
-                    self.event(log_time, j, int(row["sample"]), str(row["kind"]))
-                    pieces += 1
+            found = run.events(j)
+            found = found[found["time"] <= t]
+            rows = np.empty(found.size, EVENT)
+            with np.errstate(divide="ignore"):
+                rows["log_time"] = np.log(found["time"])
+            rows["neuron"], rows["sample"], rows["kind"] = j, found["sample"], found["kind"]
+            self.chunks.append(rows)
+            pieces += found.size
         times = np.linspace(0.0, t, _EARLY + 1)[1:] if t > 0 else np.empty(0)
         U, log_w, log_a, sign = (f(times) for f in (run.directions, run.log_norms, run.log_outs, run.output_signs))
         none = np.empty((run.p, 0), dtype=np.int8)
         for k, time in enumerate(times):
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
-            self.add(float(np.log(time)), state, self.problem.data.y * state.network(run.problem.net.slope).outputs(self.problem.data.X))
+            self.add(float(np.log(time)), state, state.network(run.problem.net.slope).margins(self.problem.data))
         self.phase("early", -np.inf, float(np.log(t)) if t > 0 else -np.inf, pieces)
 
     def result(self) -> Trajectory:
         """Everything so far."""
-        events = np.array(sorted(self.events, key=lambda e: e[0]), dtype=EVENT)
+        events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
+        events = events[np.argsort(events["log_time"], kind="stable")]
         return Trajectory(
             self.problem,
             np.array(self.log_time),

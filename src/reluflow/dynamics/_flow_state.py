@@ -123,6 +123,29 @@ def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:
     return np.asarray(u / size) if size > 0 else u
 
 
+def ties(geometry: Geometry, state: State, who: Mask, unit: Array) -> tuple[Mask, Array]:
+    """Whose output weight is given by ``|w|`` and the conserved ``a^2 - |w|^2``, and that in units of ``e^(2 unit)``.
+
+    Where it is not negative, a keeps its sign for ever (C-INV1); where it is, as long as a is not small.
+    """
+    if geometry.frozen:
+        return np.zeros(unit.size, dtype=bool), np.zeros(unit.size)
+    with np.errstate(under="ignore"):
+        out, size = np.exp(2 * (state.log_a[who] - unit)), np.exp(2 * (state.log_w[who] - unit))
+    excess = np.where(state.balanced[who], 0.0, out - size)
+    return np.asarray((excess >= 0) & (out > 0) | (out > 0.5 * size)), excess
+
+
+def tie(V: Array, last: Array, tied: Mask, sign: Array, excess: Array) -> tuple[Array, Array]:
+    """Restore ``a^2 - |w|^2 = excess``: a from |w| for the tied neurons, |w| from a for the others."""
+    square = np.einsum("jd,jd->j", V, V)
+    out = np.where(tied, sign * np.sqrt(np.maximum(square + excess, 0.0)), last)
+    if tied.all():
+        return V, out
+    factor = np.where(tied, 1.0, np.sqrt(np.maximum(last**2 - excess, 0.0) / (square + 1e-300)))
+    return factor[:, None] * V, out
+
+
 def pattern_of(geometry: Geometry, state: State) -> Pattern:
     """Group the neurons of a state."""
     return make_pattern(geometry, state.sides)
