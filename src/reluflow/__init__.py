@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from .data import make as make
     from .data import save as save
     from .dynamics import Alignment as Alignment
+    from .dynamics import Limit as Limit
     from .dynamics import Trajectory as Trajectory
     from .dynamics import Until as Until
     from .dynamics import align as align
+    from .dynamics import change_measures as change_measures
+    from .dynamics import descend as descend
     from .dynamics import flow as flow
+    from .dynamics import limit as limit
     from .margins import KKT as KKT
     from .margins import AgreementMargin as AgreementMargin
     from .margins import Clusters as Clusters
@@ -89,6 +93,7 @@ _HOME_OF = {
     "GlobalMargin": "margins",
     "GroupedMargin": "margins",
     "KKT": "margins",
+    "Limit": "dynamics",
     "Linearity": "margins",
     "Loss": "problem",
     "MarginSolution": "margins",
@@ -108,6 +113,7 @@ _HOME_OF = {
     "align": "dynamics",
     "alignment_constants": "sectors",
     "beta_crit": "margins",
+    "change_measures": "dynamics",
     "check": "theory",
     "citation": "theory",
     "class_margins": "margins",
@@ -115,6 +121,7 @@ _HOME_OF = {
     "cones_of": "sectors",
     "dataset": "data",
     "dead_cone": "sectors",
+    "descend": "dynamics",
     "embed": "margins",
     "example": "data",
     "examples": "data",
@@ -125,6 +132,7 @@ _HOME_OF = {
     "hard_margin": "margins",
     "initialize": "problem",
     "kkt": "margins",
+    "limit": "dynamics",
     "linearity": "margins",
     "load": "data",
     "make": "data",

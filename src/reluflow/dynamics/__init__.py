@@ -16,6 +16,8 @@ from ._descend_watch import (
     sgd_steps,
 )
 from ._flow import Until, flow
+from ._limit import Evidence, Limit, limit
+from ._limit_candidate import LimitGroup
 from ._trajectory import EVENT, Phase, Trajectory
 
 __all__ = [
@@ -23,7 +25,10 @@ __all__ = [
     "Agreement",
     "Alignment",
     "ChangeMeasures",
+    "Evidence",
     "Group",
+    "Limit",
+    "LimitGroup",
     "Phase",
     "SgdSteps",
     "Trajectory",
@@ -37,6 +42,7 @@ __all__ = [
     "flow",
     "group_angles",
     "group_cosines",
+    "limit",
     "linear_fraction",
     "sgd_steps",
 ]

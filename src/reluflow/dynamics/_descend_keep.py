@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..problem import Network, Problem, ProblemError
 from ..problem._arrays import MAX_BYTES, digest, read_npz
-from ._descend_state import State, network, snapshot
+from ._descend_state import State
 from ._descend_step import Plan
 from ._trajectory import Phase, Trajectory
 
@@ -88,11 +88,6 @@ class Records:
         return Trajectory(self.problem, **found, phases=tuple(phases), method=plan.method, settings=settings)
 
 
-def read(state: State, slope: float) -> Network:
-    """Return the network a run has reached."""
-    return network(slope, *snapshot(state))
-
-
 class Checkpoint:
     """A file that is rewritten every few minutes, never half, and read back when the same run is started again."""
 
@@ -120,8 +115,8 @@ class Checkpoint:
         records.restore({name[7:]: value for name, value in found.items() if name.startswith("record_")})
         moments = tuple(found[f"moment_{k}"] for k in range(4) if f"moment_{k}" in found)
         iteration, log_time, early = found["position"]
-        arrays = [found[name] for name in _STATE]
-        state = State(*arrays, int(iteration), float(log_time), moments)
+        arrays: dict[str, Any] = {name: found[name] for name in _STATE}
+        state = State(**arrays, iteration=int(iteration), log_time=float(log_time), moments=moments)
         return state, int(early)
 
     def save(self, state: State, records: Records, early: int) -> None:

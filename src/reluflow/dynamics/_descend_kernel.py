@@ -30,31 +30,30 @@ def _jit(function: Compiled) -> Compiled:
 @_jit
 def forward(P: Any, a: Any, y: Any, slope: Any, q: Any) -> None:
     """Margins ``q_i = y_i sum_j a_j phi(P_ji)``."""
-    p, n = P.shape
-    one = slope * 0 + 1  # a choice between two numbers vectorises, one between two formulas does not
-    for first in range(0, n, _TILE):
-        last = min(first + _TILE, n)
-        q[first:last] = 0
-        for j in range(p):
-            out = a[j]
-            for i in range(first, last):
-                z = P[j, i]
-                q[i] += out * z * (one if z > 0 else slope)
-        for i in range(first, last):
-            q[i] *= y[i]
+    for first in range(0, q.size, _TILE):  # the tile stays in the cache
+        last = min(first + _TILE, q.size)
+        part = q[first:last]
+        part[:] = 0
+        for j in range(P.shape[0]):
+            row, out = P[j, first:last], a[j]
+            for i in range(row.size):
+                part[i] += out * max(row[i], slope * row[i])
+        part *= y[first:last]
 
 
 @_jit
 def backward(P: Any, c: Any, slope: Any, kink: Any) -> None:
     """Replace ``P_ji`` by ``c_i phi'(P_ji)``."""
-    p, n = P.shape
-    one = slope * 0 + 1  # a choice between two numbers vectorises, one between two formulas does not
-    for first in range(0, n, _TILE):
-        last = min(first + _TILE, n)
-        for j in range(p):
-            for i in range(first, last):
-                z = P[j, i]
-                P[j, i] = c[i] * (one if z > 0 else (slope if z < 0 else kink))
+    one = slope * 0 + 1
+    for first in range(0, c.size, _TILE):
+        last = min(first + _TILE, c.size)
+        part = c[first:last]
+        for j in range(P.shape[0]):
+            row = P[j, first:last]
+            for i in range(row.size):
+                z = row[i]
+                h = slope if z < 0 else kink  # two choices between numbers vectorise, a nested one does not
+                row[i] = part[i] * (one if z > 0 else h)
 
 
 @_jit
@@ -62,23 +61,20 @@ def both_ways(
     P: Any, a: Any, y: Any, slope: Any, kink: Any, rate: float, exponential: bool, measure: bool, q: Any
 ) -> float:
     """Margins, forces and weights of all samples; returns the sum of the losses if ``measure``, else 0."""
+    forward(P, a, y, slope, q)
     total = 0.0
-    for first in range(0, P.shape[1], _TILE):  # the tile stays in the cache
-        last = min(first + _TILE, P.shape[1])
-        part, c, sign = P[:, first:last], q[first:last], y[first:last]
-        forward(part, a, sign, slope, c)
-        for i in range(last - first):
-            margin = float(c[i])
-            if exponential:
-                force = math.exp(-margin)
-                total += force
-            else:
-                e = math.exp(-abs(margin))
-                force = (e if margin > 0 else 1.0) / (1.0 + e)
-                if measure:
-                    total += max(-margin, 0.0) + math.log1p(e)
-            c[i] = rate * force * sign[i]
-        backward(part, c, slope, kink)
+    for i in range(q.size):
+        margin = float(q[i])
+        if exponential:
+            force = math.exp(-margin)
+            total += force
+        else:
+            e = math.exp(-abs(margin))
+            force = (e if margin > 0 else 1.0) / (1.0 + e)
+            if measure:
+                total += max(-margin, 0.0) + math.log1p(e)
+        q[i] = rate * force * y[i]
+    backward(P, q, slope, kink)
     return total
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..problem import Network, Problem
 from ._descend_jump import Early
-from ._descend_keep import Checkpoint, Records, read
-from ._descend_state import State, start
+from ._descend_keep import Checkpoint, Records
+from ._descend_state import State, network, snapshot, start
 from ._descend_step import Plan, Stepper, log_step
 
 if TYPE_CHECKING:
@@ -106,42 +106,48 @@ class Run:
 
     def _go(self, state: State, asked: list[int], progress: bool) -> str:
         # A stochastic step knows the loss of its batch only, so there the whole loss is looked at once an epoch.
-        every = -(-self.problem.data.n // self.plan.batch) if self.plan.batch else 0
-        watch = math.isfinite(self.until_log_loss)
-        stepper = Stepper(self.problem, self.plan, state, watch and not every)
-        until = -math.inf if every else self.until_log_loss
-        slope = self.problem.net.slope
+        measure = math.isfinite(self.until_log_loss) and not self.plan.batch
+        stepper = Stepper(self.problem, self.plan, state, measure)
         with _bar(self, progress) as show:
+            stopped = ""
             for mark in [m for m in self.marks if m > self.records.last]:
-                stopped = ""
-                while state.iteration < mark and not stopped:
-                    if asked:
-                        # The record that is added here is not part of the run that goes on later.
-                        self.checkpoint.save(state, self.records, self.early)
-                        self._mark(state.iteration, state.log_time, read(state, slope))
-                        return "interrupted"
-                    if stepper.advance(until) <= until:
-                        if until == -math.inf:  # the margins have overflowed
-                            return "diverged"
-                        stopped = "loss"
-                    elif state.iteration % _CHECK == 0 and not _finite(state):
-                        return "diverged"
-                    elif watch and every and state.iteration % every == 0 and self._reached(state):
-                        stopped = "loss"
-                    if self.checkpoint.due and _finite(state):
-                        self.checkpoint.save(state, self.records, self.early)
-                    show(state)
-                if not _finite(state):
+                stopped = self._to(mark, stepper, asked, show)
+                if stopped == "diverged" or not _finite(state):
                     return "diverged"
-                stopped = self._mark(state.iteration, state.log_time, read(state, slope)) or stopped
-                if stopped:
+                if stopped == "interrupted":
+                    # The record that is added below is not part of the run that may go on later.
                     self.checkpoint.save(state, self.records, self.early)
-                    return stopped
+                stopped = self._mark(state.iteration, state.log_time, self._read(state)) or stopped
+                if stopped:
+                    break
+        if stopped != "interrupted":
             self.checkpoint.save(state, self.records, self.early)
-        return "steps"
+        return stopped or "steps"
+
+    def _to(self, mark: int, stepper: Stepper, asked: list[int], show: Callable[[State], None]) -> str:
+        """Iterate up to a mark, and return why it was not reached, if so."""
+        state, until = stepper.state, -math.inf if self.plan.batch else self.until_log_loss
+        every = stepper.batches if self.plan.batch and math.isfinite(self.until_log_loss) else 0
+        with np.errstate(over="ignore", invalid="ignore"):  # of a step that is too large: found below
+            while state.iteration < mark:
+                if asked:
+                    return "interrupted"
+                if stepper.advance(until) <= until:
+                    return "loss" if math.isfinite(until) else "diverged"  # or else the margins have overflowed
+                if state.iteration % _CHECK == 0 and not _finite(state):
+                    return "diverged"
+                if every and state.iteration % every == 0 and self._reached(state):
+                    return "loss"
+                if self.checkpoint.due and _finite(state):
+                    self.checkpoint.save(state, self.records, self.early)
+                show(state)
+        return ""
+
+    def _read(self, state: State) -> Network:
+        return network(self.problem.net.slope, *snapshot(state))
 
     def _reached(self, state: State) -> bool:
-        return _finite(state) and self.problem.log_loss(read(state, self.problem.net.slope)) <= self.until_log_loss
+        return _finite(state) and self.problem.log_loss(self._read(state)) <= self.until_log_loss
 
 
 def _finite(state: State) -> bool:
@@ -194,7 +200,7 @@ def _bar(run: Run, wanted: bool) -> Iterator[Callable[[State], None]]:
             bar.append(Progress(*columns, console=Console(stderr=True), transient=True))
             bar[0].add_task(run.plan.method, total=run.plan.steps, completed=state.iteration, loss="")
             bar[0].start()
-        log_loss = run.problem.log_loss(read(state, run.problem.net.slope)) if _finite(state) else math.nan
+        log_loss = run.problem.log_loss(run._read(state)) if _finite(state) else math.nan
         size = math.exp(log_loss) if log_loss > -700 else 0.0
         words = (
             f"{state.iteration} steps, loss {size:.3g}" if size else f"{state.iteration} steps, loss e^{log_loss:.4g}"

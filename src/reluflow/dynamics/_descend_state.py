@@ -84,7 +84,7 @@ def start(problem: Problem, dtype: str, scaled: bool) -> State:
     with np.errstate(under="ignore"):
         W = net.W * np.exp(scale_w - unit)[:, None]
         a = net.a * np.exp(scale_a - unit)
-    used = problem.data.X.any(axis=0)
+    used = np.asarray(problem.data.X.any(axis=0))
     layers = (np.ascontiguousarray(W[:, used], dtype), a.astype(dtype))
     return State(*layers, exponent.astype(np.int64), W[:, ~used].astype(dtype), used)
 

@@ -173,7 +173,7 @@ def _run(
     with bar(goal.log_time, progress) as tell:
         march = March(geometry, goal, rtol, max_steps, recorder, tell)
         try:
-            state, t, done = _early(march, stop)
+            state, t, done = begin(march, stop)
             reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "done") if done else march.run(state, t)
         except KeyboardInterrupt:
             raise BudgetExceeded("interrupted; the flow so far is in .partial.", recorder.result()) from None
@@ -186,7 +186,7 @@ def _run(
     return recorder.result()
 
 
-def _early(march: March, stop: Until) -> tuple[State, float, bool]:
+def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     """Follow the exact early phase as long as it is good, and take over its end."""
     from ._align import align
 

@@ -329,21 +329,23 @@ def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, l
     return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size)
 
 
-def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, first_step: float | None) -> Any:
+def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> Any:
     """SciPy's BDF with the structured matrix in place of a dense one."""
     from scipy.integrate import BDF
     from scipy.sparse import csc_matrix
 
     empty = csc_matrix((y.size, y.size))
+    field = chart.field()
     found = BDF(
-        chart.field(),
+        field,
         s,
         y,
         s_bound,
         rtol=2.3e-14,
         atol=tolerances(chart, y, tol),
         jac=lambda _s, _y: empty,
-        first_step=first_step,
+        # At log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows.
+        first_step=min(1e-2 / (1.0 + float(np.abs(field(s, y)).max())), 0.5 * (s_bound - s)),
     )
     found.jac = chart.linearize
     found.J = chart.linearize(s, y)

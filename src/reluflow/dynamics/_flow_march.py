@@ -67,7 +67,9 @@ class March:
 
     def resume(self, state: State, log_time: float) -> Reached:
         """Go on from a state to the goal, through as many phases as it takes."""
-        reached = Reached(state, log_time, "coupled")
+        pattern = pattern_of(self.geometry, state)
+        fitted = pattern.margins(state.weighted())[pattern.live].min(initial=np.inf) > _FITTED and pattern.live.any()
+        reached = Reached(state, log_time, "late" if fitted else "coupled")
         patience = _PATIENCE
         while reached.why not in ("done", "rest"):
             here, log_time = reached.state, reached.log_time
@@ -141,7 +143,7 @@ class March:
             y, field = here.y0, here.field()
             if clock == "norm" and not here.pull(s, y).speed > 0:
                 return self._finish(name, state, log_begun, log_time, begun, "coupled")
-            stepper = solver(here, s, bound, y, self.rtol / 10, None)
+            stepper = solver(here, s, bound, y, self.rtol / 10)
             event = None
             while event is None:
                 if s >= bound:
@@ -163,8 +165,12 @@ class March:
                         return self._finish(name, state, log_begun, log_time, begun, "coupled")
                     if clock == "time" and live.min() > _FITTED:
                         return self._finish(name, state, log_begun, log_time, begun, "late")
-                    if clock == "time" and _at_rest(here, s, step):
-                        return self._finish(name, state, log_begun, log_time, begun, "rest")
+                    if clock == "time":
+                        noise = _rounding(here, s, step.y1)
+                        if _speed(here, step.y1, step.f1) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+                            return self._finish(name, state, log_begun, log_time, begun, "rest")
+                        if noise > 100 * self.rtol and noise > 1e-8:
+                            return self._out_of_clock(here, state, log_begun, log_time, begun)
             still = still + 1 if event.clock <= s else 0
             s = event.clock
             y = step.dense(s)
@@ -268,20 +274,28 @@ class March:
         return Reached(state, log_end, why)
 
     def _out_of_clock(self, here: LateChart, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
-        if here.clock == "time" and self.goal.log_time <= _LAST_LOG:
+        if log_time >= self.goal.log_time:
             return self._finish("late", state, log_begun, log_time, begun, "done")
         raise Undecided(
-            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: beyond that no clock "
-            "for it is known. The flow so far is in .partial.",
+            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: the pulls of points that "
+            "cannot be reconciled cancel to rounding there, and it cannot be followed further. The flow so far is in "
+            ".partial.",
             self.recorder.result(),
         )
 
 
-def _at_rest(here: LateChart, s: float, step: Step) -> bool:
-    """Whether the nearest point where nothing moves is within rounding (data that cannot be fitted)."""
-    shift = 1e12 * here.linearize(s, step.y1)
-    away = shift.solve(1e12 * step.f1)
-    return bool(np.abs(away).max() < 1e-10 and np.isfinite(away).all())
+def _rounding(here: LateChart, s: float, y: Array) -> float:
+    """How large a velocity may be from rounding alone, relative to the neurons: opposite pulls grow like t."""
+    pulls = here.pull(s, y).p * here.geometry.problem.data.norms
+    return float(1e-15 * pulls.sum())
+
+
+def _speed(here: LateChart, y: Array, slope: Array) -> float:
+    """Largest velocity of a neuron relative to its size."""
+    V, last = here.rows(y)
+    dV, da = here.rows(slope)
+    size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
+    return float((np.sqrt(np.einsum("jd,jd->j", dV, dV) + da**2) / size).max())
 
 
 def _later(log_start: float, t: float) -> float:

@@ -1,0 +1,289 @@
+"""Where the flow ends: the limit of its direction, with what supports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..margins import KKT, GlobalMargin
+from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
+from ..problem._arrays import Array
+from ._flow_field import Geometry
+from ._flow_march import Goal, March, Reached
+from ._flow_record import Recorder
+from ._limit_candidate import Candidate, LimitGroup, candidate
+from ._trajectory import Trajectory
+
+#: Log times at which the patterns reached are put to the test.
+_STAGES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+
+_QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
+_KKT = 1e-9
+_CLOSE = 1e-2  # largest gap between the margin of the flow and that of the limit, as part of the latter
+
+
+class Evidence(NamedTuple):
+    """One thing that speaks for the limit: what, its number, whether it is as it must be, and in words."""
+
+    name: str
+    value: float
+    holds: bool | None
+    text: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Limit:
+    r"""The limit of :math:`\theta/|\theta|`, or why there is none.
+
+    Attributes
+    ----------
+    problem : Problem
+    kind : {"margin", "stall", "rest"}
+        ``margin``: every point is classified and the direction tends to a KKT point of the margin problem. ``stall``:
+        some points are never felt by any neuron again; the loss stays above ``loss_floor`` and `network` is the limit
+        for the others. ``rest``: the parameters stay bounded; there is no limit at infinity, `network` is where the
+        flow ends.
+    network : Network
+        Of unit norm (trained parameters), one neuron a living group (each neuron for a frozen second layer).
+    margin : float
+        Normalised margin of the limit over the points that are felt.
+    groups : tuple of LimitGroup
+    kkt : KKT or None
+        Certificate of `network`.
+    evidence : tuple of Evidence
+        What the claim rests on, item by item.
+    loss_floor : float
+        What the loss tends to: 0 for ``margin``.
+    optimum : GlobalMargin or None
+        The largest margin of any network, if it was asked for or cheap.
+    reason : str
+        The answer in one sentence.
+    trajectory : Trajectory
+        The flow that led there.
+    """
+
+    problem: Problem
+    kind: Literal["margin", "stall", "rest"]
+    network: Network
+    margin: float
+    groups: tuple[LimitGroup, ...]
+    kkt: KKT | None
+    evidence: tuple[Evidence, ...]
+    loss_floor: float
+    reason: str
+    trajectory: Trajectory = field(repr=False)
+    optimum: GlobalMargin | None = None
+
+    @property
+    def living(self) -> tuple[LimitGroup, ...]:
+        """Groups that carry the limit."""
+        return tuple(group for group in self.groups if group.share > 0)
+
+    @property
+    def directions(self) -> Array:
+        """Limit direction of every neuron, shape (p, d); zero for those that vanish or are dead."""
+        out = np.zeros((self.problem.net.p, self.problem.net.d))
+        for group in self.groups:
+            out[group.neurons] = group.direction
+        return out
+
+    def __repr__(self) -> str:
+        lines = [f"Limit ({self.kind}): {self.reason}"]
+        lines += [f"  {'?' if e.holds is None else '+' if e.holds else '-'} {e.name}: {e.text}" for e in self.evidence]
+        return "\n".join(lines)
+
+
+def limit(
+    problem: Problem,
+    *,
+    rtol: float = 1e-9,
+    max_log_time: float = 1e10,
+    max_steps: int = 100_000,
+    optimum: bool | None = None,
+    progress: bool | None = None,
+) -> Limit:
+    r"""Find the limit of the direction of the flow, and what supports it.
+
+    The flow is integrated until its patterns have not changed while :math:`|\theta|^2` grew a hundredfold. Then the
+    limit that these patterns lead to is computed exactly (a convex program with the cone of each pattern), and
+    accepted only if it is a KKT point in the sense of Clarke to 1e-9, lies strictly inside the patterns it was
+    computed from, every group left out decays, and the margin of the flow approaches its margin. The pattern at
+    moderate loss says little: later events are common, and some come at log t = 10^8.
+
+    Parameters
+    ----------
+    problem : Problem
+    rtol : float
+        Tolerance of the integration.
+    max_log_time : float
+        How far to integrate before giving up.
+    max_steps : int
+        Most steps of integration.
+    optimum : bool, optional
+        Also bracket the largest margin of any network, to tell whether the limit attains it; default: for at most 60
+        points in at most 3 dimensions, both layers trained.
+    progress : bool, optional
+        Show a progress bar on stderr; default: if that is a terminal.
+
+    Returns
+    -------
+    Limit
+
+    Raises
+    ------
+    Undecided
+        What was found does not meet every condition within the budget; ``partial`` holds the trajectory.
+
+    Examples
+    --------
+    >>> from reluflow import Dataset, Network, Problem
+    >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
+    >>> net = Network.balanced([[1.0, 0.2], [-1.0, 0.4], [-0.3, -1.0]], [1, 1, -1], log_scale=-20)
+    >>> end = limit(Problem(data, net))
+    >>> end.kind, round(end.margin, 10), end.kkt.is_kkt(1e-12)
+    ('margin', 0.5840985669, True)
+    >>> [round(group.share, 10) for group in end.living]
+    [0.5506934101, 0.4493065899]
+    """
+    from ._flow_progress import bar
+
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"limit needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
+    if not max_log_time > 0:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a positive number is needed.")
+    geometry = Geometry(problem)
+    recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
+    with bar(max_log_time, progress) as tell:
+        march = March(geometry, Goal(np.inf, -np.inf, np.inf), float(rtol), max_steps, recorder, tell)
+        try:
+            found = _search(march, float(max_log_time))
+        except KeyboardInterrupt:
+            raise BudgetExceeded("interrupted; the flow so far is in .partial.", recorder.result()) from None
+    small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
+    if found.kind == "margin" and (small if optimum is None else optimum):
+        found = _with_optimum(found)
+    return found
+
+
+def _search(march: March, max_log_time: float) -> Limit:
+    from ._flow import Until, begin
+
+    geometry, recorder = march.geometry, march.recorder
+    state, t, _ = begin(march, Until(log_time=max_log_time))
+    reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled")
+    why = "nothing was tried"
+    for stage in [s for s in _STAGES if s < max_log_time] + [max_log_time]:
+        if stage <= reached.log_time:
+            continue
+        march.goal = Goal(stage, -np.inf, np.inf)
+        reached = march.resume(reached.state, reached.log_time)
+        if reached.why == "rest":
+            return _resting(march, reached)
+        found = candidate(geometry, reached.state)
+        if isinstance(found, str):
+            why = found
+            continue
+        evidence = _evidence(recorder, found)
+        failed = [e for e in evidence if not e.holds]
+        if not failed:
+            return _accept(march, found, evidence)
+        why = "; ".join(f"{e.name}: {e.text}" for e in failed)
+    raise Undecided(
+        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a larger "
+        "max_log_time goes on.",
+        recorder.result(),
+    )
+
+
+def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
+    run = recorder.result()
+    log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
+    last = run.events["log_time"].max(initial=-np.inf)
+    fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
+    at = int(np.searchsorted(run.log_time, max(last, *fitted[-1:]), side="right")) - 1
+    grown = float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0)))
+    k = found.certificate
+    residual = max(k.residual, k.balance or 0.0)
+    decays = [g.rate for g in found.groups if g.share == 0 and np.isfinite(g.rate)]
+    slowest = max(decays, default=0.0)
+    data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
+    gap, before, exponent = _approach(run, data, found.margin, log_R, at)
+    share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
+    return (
+        Evidence("quiet", grown, grown >= _QUIET, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
+        Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
+        Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
+        Evidence(
+            "vanishing", slowest, slowest < 1 - 1e-9, f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}"
+        ),
+        Evidence(
+            "approach",
+            gap,
+            -1e-9 <= gap <= _CLOSE and (gap < 1e-8 or gap < 0.9 * before),
+            f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}",
+        ),
+        Evidence("shares", share, share <= 0.2, f"shares of the groups differ by {share:.1e} from the flow's"),
+    )
+
+
+def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
+    """Relative gap of the margin now, a tenth of R ago, and the power with which it closes."""
+    train = run.problem.train
+    earlier = max(int(np.searchsorted(log_R, log_R[-1] - np.log(10.0))), at + 1)
+    gaps = [1 - run.network(k).normalized_margin(data, train) / margin for k in (min(earlier, len(run) - 1), -1)]  # type: ignore[arg-type]
+    step = log_R[-1] - log_R[min(earlier, len(run) - 1)]
+    exponent = float(np.log(abs(gaps[0]) / max(abs(gaps[1]), 1e-300)) / step) if step > 0 and gaps[0] else 0.0
+    return float(gaps[1]), float(gaps[0]), exponent
+
+
+def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit:
+    problem, run = march.geometry.problem, march.recorder.result()
+    n, lost = problem.data.n, problem.data.n - found.live.size
+    living = [g for g in found.groups if g.share > 0]
+    if lost == 0:
+        reason = f"{len(living)} groups of neurons, normalised margin {found.margin:.10g}"
+        return Limit(problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run)
+    missing = np.setdiff1d(np.arange(n), found.live)
+    floor = float(problem.weight * lost * problem.loss.value(0.0))
+    beyond = max((float((g.direction @ problem.data.X[missing].T).max()) for g in living), default=-np.inf)
+    evidence += (
+        Evidence("lost", beyond, beyond < 0, f"on the {lost} lost points every living group is negative, at most {beyond:.2e}"),
+    )
+    if beyond >= 0:
+        raise Undecided(
+            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: {evidence[-1].text}.",
+            run,
+        )
+    reason = (
+        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and no "
+        f"margin limit exists; on the other points the margin tends to {found.margin:.10g}"
+    )
+    return Limit(problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run)
+
+
+def _resting(march: March, reached: Reached) -> Limit:
+    problem, run = march.geometry.problem, march.recorder.result()
+    net = reached.state.network(problem.net.slope)
+    loss = float(np.exp(problem.log_loss(net)))
+    q = net.margins(problem.data)
+    reason = (
+        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not classified: "
+        "the parameters stay bounded and there is no limit at infinity"
+    )
+    evidence = (Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),)
+    return Limit(problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run)
+
+
+def _with_optimum(found: Limit) -> Limit:
+    from dataclasses import replace
+
+    from ..margins import global_max_margin
+
+    best = global_max_margin(found.problem.data, found.problem.net.slope)
+    short = best.upper - found.margin
+    text = f"the largest margin of any network is {best.lower:.10g}"
+    reaches = bool(short <= 1e-9 * best.upper) if best.exact else None
+    item = Evidence("optimum", best.lower, True, text + (", attained" if reaches else f", {short:.3g} above the limit"))
+    return replace(found, optimum=best, evidence=(*found.evidence, item))

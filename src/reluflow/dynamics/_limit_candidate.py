@@ -1,0 +1,216 @@
+r"""The limit that the patterns of a state lead to, if they stay as they are.
+
+Both layers: :math:`\min \sum_G |v_G|` with the cone of each pattern, over the groups that carry the network; a group
+left out would come back if the projection of its :math:`C_G` onto its cone were longer than 1, and is then taken in.
+First layer alone: within a group :math:`w_j = a_j u_G`, and :math:`(\sqrt{A_G} u_G)_G`, :math:`A_G = \sum_j a_j^2`,
+solves a hard-margin problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..margins import KKT, grouped_margin, hard_margin, kkt
+from ..problem import Dataset, Network, NotSeparable, Undecided
+from ..problem._arrays import Array
+from ._flow_field import Geometry, Index, Signs
+from ._flow_state import State, moving, pattern_of
+
+_CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network
+_WALL = 1e-9  # |cos| below this is on a hyperplane
+
+
+@dataclass(frozen=True, eq=False)
+class LimitGroup:
+    """Neurons that end in one direction.
+
+    Attributes
+    ----------
+    sign : int
+        Of their output weights (0 for a frozen second layer with several sizes: see ``neurons``).
+    pattern : ndarray of int8, shape (n,)
+        Signs of ``w . x_i`` in the limit; 0 where the group slides.
+    neurons : ndarray of int
+        Members, as far as they are in this pattern at the end of the integration.
+    direction : ndarray, shape (d,)
+        Limit of ``w_j / |w_j|`` (zero for a group that vanishes).
+    share : float
+        Part of the squared norm of the trained parameters in the limit.
+    rate : float
+        Length of the dual vector within the cone of the group: 1 for one that stays, below 1 for one that decays like
+        ``R^(rate - 1)``; nan for a frozen second layer.
+    flow_share : float
+        The share at the end of the integration.
+    """
+
+    sign: int
+    pattern: Signs
+    neurons: Index
+    direction: Array
+    share: float
+    rate: float
+    flow_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What the present patterns would lead to."""
+
+    network: Network  # of unit norm, one neuron a living group
+    margin: float
+    groups: tuple[LimitGroup, ...]
+    certificate: KKT
+    walls: int  # groups that touch a wall of their cone on which they do not slide
+    live: Index  # samples that some group feels
+
+
+def candidate(geometry: Geometry, state: State) -> Candidate | str:
+    """Solve the program of the present patterns; a sentence where it has no solution."""
+    whole = pattern_of(geometry, state)
+    who = np.flatnonzero(moving(geometry, state, whole) & (state.sign != 0))
+    sides = state.sides[who]
+    keys: dict[tuple[int, bytes], list[int]] = {}
+    for j, row in zip(who, sides, strict=True):
+        sign = int(state.sign[j])
+        keys.setdefault((sign, row.tobytes()), []).append(int(j))
+    members = [np.array(js) for js in keys.values()]
+    first = np.array([js[0] for js in members])
+    signs, rows = state.sign[first], state.sides[first]
+    patterns = geometry.faces.pattern(rows)
+    parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2
+    log_size = np.array([np.logaddexp.reduce(2 * parts[js]) for js in members])
+    shares = np.exp(log_size - np.logaddexp.reduce(2 * parts[np.isfinite(parts)]))
+    feels = geometry.slopes(rows) != 0
+    live = np.flatnonzero(feels.any(axis=0))
+    if live.size == 0:
+        return "no neuron feels any sample"
+    data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
+    solve = _first_layer if geometry.frozen else _both_layers
+    try:
+        return solve(geometry, state, data, live, patterns, signs, members, shares)
+    except NotSeparable as exc:
+        return f"no network with these patterns classifies every point: {exc}"
+    except Undecided as exc:
+        return f"the program of these patterns was not solved: {exc}"
+
+
+def _both_layers(
+    geometry: Geometry,
+    state: State,
+    data: Dataset,
+    live: Index,
+    patterns: Signs,
+    signs: Array,
+    members: list[Index],
+    shares: Array,
+) -> Candidate | str:
+    slope = geometry.slope
+    here = patterns[:, live]
+    order = np.argsort(-shares)
+    taken = [int(g) for g in order if shares[g] >= _CARRIES]
+    rates = np.full(len(members), np.nan)
+    for _ in range(len(members) + 1):
+        try:
+            found = grouped_margin(data, here[taken], signs[taken], slope)
+        except NotSeparable:
+            left = [int(g) for g in order if g not in taken]
+            if not left:
+                raise
+            taken.append(left[0])
+            continue
+        force = (signs[:, None] * data.y * found.multipliers * np.where(here > 0, 1.0, slope)) @ data.X
+        rates = np.array([_within(force[g], here[g], data) for g in range(len(members))])
+        rates[taken] = found.cone_dual_norms
+        back = [g for g in range(len(members)) if g not in taken and rates[g] > 1 + 1e-9]
+        if not back:
+            break
+        taken.append(max(back, key=lambda g: rates[g]))
+    v = np.zeros((len(members), data.d))
+    v[taken] = found.v
+    norms = np.linalg.norm(v, axis=1)
+    network = found.network().normalized()
+    groups = tuple(
+        LimitGroup(
+            int(signs[g]),
+            patterns[g],
+            members[g],
+            v[g] / norms[g] if norms[g] > 0 else np.zeros(data.d),
+            float(norms[g] / found.value),
+            float(rates[g]),
+            float(shares[g]),
+        )
+        for g in range(len(members))
+    )
+    walls = _walls(data, v, here)
+    return Candidate(network, found.margin, groups, kkt(data, network), walls, live)
+
+
+def _within(force: Array, pattern: Signs, data: Dataset) -> float:
+    """Length of the projection of a vector onto the cone of a pattern."""
+    from scipy.optimize import nnls
+
+    length = float(np.linalg.norm(force))
+    if length < 1.0:  # the projection is no longer
+        return length
+    free = pattern == 0
+    columns = np.vstack([pattern[~free, None] * data.X[~free], data.X[free], -data.X[free]]).T
+    size = np.linalg.norm(columns, axis=0)
+    return float(nnls(columns / size, -force, maxiter=50 * columns.shape[1])[1])
+
+
+def _walls(data: Dataset, v: Array, pattern: Signs) -> int:
+    norms = np.linalg.norm(v, axis=1)
+    cosine = np.abs(v @ data.X.T) / (np.where(norms > 0, norms, 1.0)[:, None] * data.norms)
+    return int(((cosine < _WALL) & (pattern != 0) & (norms > 0)[:, None]).any(axis=1).sum())
+
+
+def _first_layer(
+    geometry: Geometry,
+    state: State,
+    data: Dataset,
+    live: Index,
+    patterns: Signs,
+    signs: Array,
+    members: list[Index],
+    shares: Array,
+) -> Candidate | str:
+    here = patterns[:, live]
+    h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
+    mass = np.array([np.exp(np.logaddexp.reduce(2 * state.log_a[js])) for js in members])
+    blocks = []
+    for g in range(len(members)):
+        X = data.X
+        held = np.flatnonzero(here[g] == 0)
+        if held.size:
+            q, _ = np.linalg.qr(data.X[held].T)
+            X = X - (X @ q) @ q.T
+        blocks.append(np.sqrt(mass[g]) * h[g][:, None] * data.y[:, None] * X)
+    found = hard_margin(np.hstack(blocks))
+    u = signs[:, None] * found.w.reshape(len(members), data.d) / np.sqrt(mass)[:, None]  # w_j = |a_j| u_G
+    W = np.zeros_like(state.U)
+    out = state.sign * np.exp(state.log_a)
+    for g, js in enumerate(members):
+        W[js] = np.abs(out[js])[:, None] * u[g]
+    everyone = np.concatenate(members)
+    network = Network(W[everyone], out[everyone], geometry.slope).normalized("first")
+    size = np.linalg.norm(u, axis=1)
+    if ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
+        return "the best network with these patterns does not obey them: they will change"
+    part = mass * size**2
+    groups = tuple(
+        LimitGroup(
+            int(signs[g]),
+            patterns[g],
+            members[g],
+            u[g] / size[g] if size[g] > 0 else np.zeros(data.d),
+            float(part[g] / part.sum()),
+            np.nan,
+            float(shares[g]),
+        )
+        for g in range(len(members))
+    )
+    return Candidate(
+        network, network.normalized_margin(data, "first"), groups, kkt(data, network, "first"), _walls(data, u, here), live
+    )
