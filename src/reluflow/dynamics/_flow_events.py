@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem._arrays import Array
-from ._flow_field import ON, Geometry, Pattern
+from ._flow_field import ON, Geometry, Index, Pattern
 from ._flow_state import Mask, State, onto, settle_neuron
 
 _PAST = 1e-13  # a hyperplane counts as crossed this far behind it, as part of |w|
@@ -41,11 +40,14 @@ class Coordinates(Protocol):
 
 @dataclass(frozen=True)
 class Happening:
-    """Where in a step something happens: the clock there, and the neurons (of the chart) to look at."""
+    """Where in a step something happens: the clock there, the neuron (of the chart) and the hyperplane.
+
+    In place of a hyperplane: -1, the output weight changes sign; -2, the slope on a hyperplane held reaches a bound.
+    """
 
     clock: float
-    neurons: npt.NDArray[np.intp]
-    surfaces: npt.NDArray[np.intp]  # of the same length; -1: the output weight changes sign, -2: leaves a held one
+    neuron: int
+    surface: int
 
 
 @dataclass(frozen=True)
@@ -56,53 +58,72 @@ class Step:
     t1: float
     y0: Array
     y1: Array
-    f0: Array
-    f1: Array
+    slopes: Callable[[], tuple[Array, Array]]  # derivatives at both ends
     dense: Callable[[float], Array]
 
 
-def first_happening(chart: Coordinates, step: Step) -> Happening | None:
-    """Find the earliest event of a step, or None."""
+class Watch:
+    """Looks for events step by step; neurons far from every hyperplane are left alone.
+
+    A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest.
+    """
+
+    def __init__(self, chart: Coordinates) -> None:
+        self.chart = chart
+        self.near: Array | None = None  # lower bounds of the distances to the nearest hyperplane
+
+    def first(self, step: Step) -> Happening | None:
+        """Find the earliest event of a step, or None."""
+        chart = self.chart
+        V0, V1 = chart.rows(step.y0)[0], chart.rows(step.y1)[0]
+        if self.near is None:
+            self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
+        move = np.linalg.norm(V1 - V0, axis=1)
+        rows = np.flatnonzero(self.near <= 3 * move + ON * np.linalg.norm(V1, axis=1))
+        found = _first(chart, step, rows)
+        if found is None:
+            self.near = self.near - move
+            if rows.size:
+                self.near[rows] = _distances(chart, V1, rows).min(axis=1, initial=np.inf)
+        return found
+
+
+def _distances(chart: Coordinates, V: Array, rows: Index) -> Array:
+    """``side * w . n`` of some neurons; inf on held hyperplanes."""
+    sides = chart.pattern.sides[rows]
+    z = V[rows] @ chart.geometry.faces.normals.T
+    z *= sides
+    z[sides == 0] = np.inf
+    return np.asarray(z)
+
+
+def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
     hi, y_hi = step.t1, step.y1
-    inner = _between(chart, step)
+    inner = _between(chart, step, rows)
     if inner is not None:
         hi, y_hi = inner, step.dense(inner)
     found: Happening | None = None
     for _ in range(60):
-        late = _overdue(chart, hi, y_hi)
+        late = _overdue(chart, hi, y_hi, rows)
         if found is not None:
-            mine = set(zip(found.neurons.tolist(), found.surfaces.tolist(), strict=True))
-            late = [(j, k) for j, k in late if (j, k) not in mine]
+            late = [pair for pair in late if pair != (found.neuron, found.surface)]
         if not late:
             break
-        found = _locate(chart, step, late, hi)
+        found = _locate(chart, step, late, hi, y_hi)
         if found.clock <= step.t0:
             break
         hi, y_hi = found.clock, step.dense(found.clock)
-    if found is None and inner is not None:  # the cubic was mistaken: look at the end itself
-        late = _overdue(chart, step.t1, step.y1)
-        return _locate(chart, step, late, step.t1) if late else None
     return found
 
 
-def _sides(chart: Coordinates, V: Array) -> Array:
-    """``side * w . n / |w|``; positive where nothing has happened, 1 on held hyperplanes."""
-    z = V @ chart.geometry.faces.normals.T
-    z /= np.linalg.norm(V, axis=1)[:, None] + 1e-300
-    held = chart.pattern.sides == 0
-    z *= chart.pattern.sides
-    z[held] = 1.0
-    return np.asarray(z)
-
-
-def _overdue(chart: Coordinates, s: float, y: Array) -> list[tuple[int, int]]:
+def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> list[tuple[int, int]]:
     """What has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
     V, last = chart.rows(y)
-    late = [(int(j), int(k)) for j, k in np.argwhere(_sides(chart, V) < -_PAST)]
+    size = np.linalg.norm(V[rows], axis=1)[:, None]
+    late = [(int(rows[j]), int(k)) for j, k in np.argwhere(_distances(chart, V, rows) < -_PAST * size)]
     loose = ~chart.balanced
-    if loose.any() and not chart.geometry.frozen:
-        before = chart.signs()
-        late += [(int(j), -1) for j in np.flatnonzero(loose & (before * last < 0))]
+    if not chart.geometry.frozen and loose.any():
+        late += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
     if chart.pattern.held:
         c = chart.pulls(s, y)
         late += [(chart.pattern.first(g), -2) for g in chart.pattern.held if _room(chart, g, c) < 0]
@@ -115,25 +136,28 @@ def _room(chart: Coordinates, g: int, c: Array) -> float:
     return float(min((h - chart.geometry.slope).min(), (1.0 - h).min())) + 1e-12
 
 
-def _between(chart: Coordinates, step: Step) -> float | None:
+def _between(chart: Coordinates, step: Step, rows: Index) -> float | None:
     """Where inside the step some hyperplane seems to be crossed and crossed back."""
-    V0, V1 = chart.rows(step.y0)[0], chart.rows(step.y1)[0]
-    N, sides = chart.geometry.faces.normals, chart.pattern.sides
-    slope0, slope1 = chart.rows(step.f0)[0] @ N.T * sides, chart.rows(step.f1)[0] @ N.T * sides
-    turn = (slope0 < 0) & (slope1 > 0)
-    if not turn.any():
+    if rows.size == 0:
         return None
-    js, ks = np.nonzero(turn)
+    f0, f1 = step.slopes()
+    N, sides = chart.geometry.faces.normals, chart.pattern.sides[rows]
+    slope0, slope1 = chart.rows(f0)[0][rows] @ N.T * sides, chart.rows(f1)[0][rows] @ N.T * sides
+    js, ks = np.nonzero((slope0 < 0) & (slope1 > 0))
+    if js.size == 0:
+        return None
     h = step.t1 - step.t0
-    z0 = np.einsum("id,id->i", V0[js], N[ks]) * sides[js, ks]
-    z1 = np.einsum("id,id->i", V1[js], N[ks]) * sides[js, ks]
+    side = sides[js, ks]
+    z0 = np.einsum("id,id->i", chart.rows(step.y0)[0][rows[js]], N[ks]) * side
+    z1 = np.einsum("id,id->i", chart.rows(step.y1)[0][rows[js]], N[ks]) * side
     d0, d1 = slope0[js, ks] * h, slope1[js, ks] * h
     x = np.clip(-d0 / np.where(d1 - d0 > 0, d1 - d0, 1.0), 0.0, 1.0)  # where the derivative, if linear, vanishes
     cubic = (1 + 2 * x) * (1 - x) ** 2 * z0 + x * (1 - x) ** 2 * d0 + x**2 * (3 - 2 * x) * z1 + x**2 * (x - 1) * d1
     low = (z1 > 0) & (cubic < 1e-3 * np.abs(d0))
     for at in np.unique(x[low]):
         t = step.t0 + float(at) * h
-        if (_sides(chart, chart.rows(step.dense(t))[0]) < -_PAST).any():
+        V = chart.rows(step.dense(t))[0]
+        if (_distances(chart, V, rows) < -_PAST * np.linalg.norm(V[rows], axis=1)[:, None]).any():
             return t
     return None
 
@@ -145,41 +169,45 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
     return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
 
 
-def _clear(function: Callable[[float], float], lo: float, hi: float) -> float:
-    """First of some moments at which a function that starts from (about) zero is positive; ``lo`` if there is none.
+def _values(chart: Coordinates, pairs: list[tuple[int, int]], s: float, y: Array) -> Array:
+    """What is positive before an event and negative after it, for each of some events."""
+    V, last = chart.rows(y)
+    pulls = chart.pulls(s, y) if any(k == -2 for _, k in pairs) else None
+    js, ks = np.array([j for j, _ in pairs]), np.array([k for _, k in pairs])
+    plain = np.maximum(ks, 0)
+    out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
+    for i in np.flatnonzero(ks < 0):
+        if ks[i] == -1:
+            out[i] = chart.signs()[js[i]] * last[js[i]]
+        elif pulls is not None:
+            out[i] = _room(chart, int(chart.pattern.member[js[i]]), pulls)
+    return np.asarray(out)
 
-    A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
-    """
-    for k in range(1, 40):
-        if function(s := lo + (hi - lo) * 2.0**-k) > 0:
-            return s
-    return lo
 
-
-def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: float) -> Happening:
+def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: float, y_hi: Array) -> Happening:
     """Solve for the time of one overdue event: the one that seems to come first."""
-    def value(j: int, k: int) -> Callable[[float], float]:
-        def at(s: float) -> float:
-            y = step.y0 if s == step.t0 else step.dense(s)
-            V, last = chart.rows(y)
-            if k == -1:
-                return float(chart.signs()[j] * last[j])
-            if k == -2:
-                return _room(chart, int(chart.pattern.member[j]), chart.pulls(s, y))
-            return float(V[j] @ chart.geometry.faces.normals[k]) * int(chart.pattern.sides[j, k])
-
-        return at
-
-    functions = [value(j, k) for j, k in late]
-    left = np.array([f(step.t0) for f in functions])
-    right = np.array([f(hi) for f in functions])
-    lo = np.array([step.t0 if value > 0 else _clear(f, step.t0, hi) for f, value in zip(functions, left, strict=True)])
-    left = np.where(lo > step.t0, [f(s) for f, s in zip(functions, lo, strict=True)], left)
+    left, right = _values(chart, late, step.t0, step.y0), _values(chart, late, hi, y_hi)
+    lo = np.full(left.size, step.t0)
+    # A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
+    stuck = np.flatnonzero(left <= 0)
+    for k in range(1, 40):
+        if stuck.size == 0:
+            break
+        s = step.t0 + (hi - step.t0) * 2.0**-k
+        now = _values(chart, [late[i] for i in stuck], s, step.dense(s))
+        clear = stuck[now > 0]
+        lo[clear], left[clear] = s, now[now > 0]
+        stuck = stuck[now <= 0]
     guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
     best = int(np.argmin(guess))
-    when = root(functions[best], float(lo[best]), hi) if left[best] > 0 else step.t0
-    j, k = late[best]
-    return Happening(when, np.array([j]), np.array([k]))
+    if left[best] <= 0:
+        return Happening(step.t0, *late[best])
+
+    def value(s: float) -> float:
+        y = step.y0 if s == step.t0 else y_hi if s == hi else step.dense(s)
+        return float(_values(chart, [late[best]], s, y)[0])
+
+    return Happening(root(value, float(lo[best]), hi), *late[best])
 
 
 @dataclass(frozen=True)
@@ -207,17 +235,16 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
     which: dict[int, set[int]] = {int(j): set() for j in np.flatnonzero(due.any(axis=1))}
     signs = state.sign.copy()
     changes: list[Change] = []
-    for j, k in zip(event.neurons, event.surfaces, strict=True):
-        if k == -2:
-            for other in np.flatnonzero(pattern.member == pattern.member[j]):
-                which.setdefault(int(other), set())
-            continue
-        which.setdefault(int(j), set())
-        if k == -1:
-            signs[index[j]] = np.sign(da[j]) or 1.0
-            changes.append(Change(int(index[j]), -1, "flip"))
-        else:
-            which[int(j)].add(int(k))
+    j, k = event.neuron, event.surface
+    if k == -2:
+        which |= {int(other): set() for other in np.flatnonzero(pattern.member == pattern.member[j])}
+    else:
+        which.setdefault(j, set())
+    if k == -1:
+        signs[index[j]] = np.sign(da[j]) or 1.0
+        changes.append(Change(int(index[j]), -1, "flip"))
+    elif k >= 0:
+        which[j].add(k)
     state = replace(state, sign=signs)
     c = chart.pulls(s, y)
     kinks = geometry.kinks(c)

@@ -27,6 +27,8 @@ from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, make_pattern
 from ._flow_state import Mask, State, moving, tie, ties
 
+_EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
+
 Clock = Literal["norm", "time"]
 
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
@@ -34,7 +36,7 @@ _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may excee
 
 @dataclass(frozen=True)
 class LateChart:
-    """Coordinates of the moving neurons, one row (d + 1) each; with the clock ``norm`` also log t as the last entry."""
+    """Coordinates of the moving neurons, one row (d + 1) each; with the clock ``norm`` also asinh(log t) at the end."""
 
     geometry: Geometry
     base: State
@@ -63,7 +65,7 @@ class LateChart:
         with np.errstate(under="ignore"):
             rows[:, :-1] = np.exp(s.log_w[w] - self.unit)[:, None] * s.U[w]
             rows[:, -1] = 0.0 if self.geometry.frozen else s.sign[w] * np.exp(s.log_a[w] - self.unit)
-        return rows.ravel() if self.clock == "time" else np.append(rows.ravel(), self.log_time)
+        return rows.ravel() if self.clock == "time" else np.append(rows.ravel(), np.arcsinh(self.log_time))
 
     def rows(self, y: Array) -> tuple[Array, Array]:
         """Split coordinates into vectors (p, d) and last entries (p,)."""
@@ -95,7 +97,7 @@ class LateChart:
 
     def tau(self, s: float, y: Array) -> float:
         """Log t."""
-        return s if self.clock == "time" else float(y[-1])
+        return s if self.clock == "time" else float(np.sinh(y[-1]))
 
     def margins(self, s: float, y: Array) -> Array:
         """``q_i``."""
@@ -159,8 +161,7 @@ class LateChart:
             rows[:, :-1] = a[:, None] * D - decay * V
             rows[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", W, D) - decay * last
             if self.clock == "norm":
-                with np.errstate(over="ignore"):
-                    out[-1] = np.exp(pull.log_dt - y[-1])
+                out[-1] = _pace(pull.log_dt, y[-1])
             return out
 
         return rhs
@@ -306,11 +307,17 @@ class Shift:
         x += self._block(push, ready)
         if chart.clock == "time":
             return x.ravel()
-        with np.errstate(over="ignore"):
-            rate = float(np.exp(J.pull.log_dt - J.y[-1]))
+        rate = _pace(J.pull.log_dt, J.y[-1])
+        stiff = rate * (np.cosh(J.y[-1]) + np.tanh(J.y[-1]))  # rate = e^(log_dt - tau) / cosh, tau = sinh
         dq = self._margins(x, ready)
-        tau = (b[-1] - self.c * rate * float((p * kink) @ dq)) / (1.0 + self.c * rate)
-        return np.append(x.ravel(), tau)
+        last = (b[-1] - self.c * rate * float((p * kink) @ dq)) / (1.0 + self.c * stiff)
+        return np.append(x.ravel(), last)
+
+
+def _pace(log_dt: float, z: float) -> float:
+    """``dz/du`` for z = asinh(log t)."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(log_dt - np.sinh(z)) / np.cosh(z))
 
 
 def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, log_time: float) -> LateChart:
@@ -357,8 +364,10 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> 
 
 
 def tolerances(chart: LateChart, y: Array, tol: float) -> Array:
-    """Allowed error of each entry: ``tol`` of the size of its neuron."""
+    """Allowed error of each entry: ``tol`` of the size of its neuron, and less where margins of 10^6 would feel it."""
     V, last = chart.rows(y)
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
-    atol = np.repeat(tol * size, V.shape[1] + 1)
-    return atol if chart.clock == "time" else np.append(atol, tol * max(1.0, abs(float(y[-1]))))
+    if chart.clock == "time":
+        return np.repeat(tol * size, V.shape[1] + 1)
+    tol = min(tol, _EXPONENT / (1.0 + abs(chart.tau(0.0, y))))
+    return np.append(np.repeat(tol * size, V.shape[1] + 1), tol)

@@ -10,7 +10,7 @@ import numpy as np
 from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
-from ._flow_events import Change, Coordinates, Happening, Step, apply, first_happening, root
+from ._flow_events import Change, Coordinates, Happening, Step, Watch, apply, root
 from ._flow_field import Geometry
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
 from ._flow_record import Recorder
@@ -104,14 +104,14 @@ class March:
             first = None if h is None else min(h, 0.9 * (t_end - t)) if t_end > t else None
             stepper = DOP853(field, t, y, t_end, rtol=np.maximum(rel * tol, 2.3e-14), atol=ab * tol, first_step=first)
             stepper.max_step = here.longest_step(y, stepper.f)
-            event = None
+            watch, event = Watch(here), None
             while event is None:
                 if t >= t_end:
                     return self._end("coupled", state, log_start, t, begun, "done")
                 step = self._step(stepper, log_start, here)
                 quiet += 1
                 t_stop = self._stop(here, step, lambda s, _y: _later(log_start, s))
-                event = first_happening(here, step)
+                event = watch.first(step)
                 if t_stop is not None and (event is None or t_stop <= event.clock):
                     state = here.state(step.dense(t_stop), t_stop)
                     self._record(here, step.dense(t_stop), t_stop, _later(log_start, t_stop))
@@ -124,7 +124,7 @@ class March:
                         return self._end("coupled", state, log_start, t, begun, "late")
                     if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
-                    stepper.max_step = here.longest_step(step.y1, step.f1)
+                    stepper.max_step = here.longest_step(step.y1, stepper.f)
             h = max(stepper.h_abs, 1e-12 * abs(event.clock), 1e-300)
             still = still + 1 if event.clock <= t else 0
             t, quiet = event.clock, 0
@@ -144,14 +144,14 @@ class March:
             if clock == "norm" and not here.pull(s, y).speed > 0:
                 return self._finish(name, state, log_begun, log_time, begun, "coupled")
             stepper = solver(here, s, bound, y, self.rtol / 10)
-            event = None
+            watch, event = Watch(here), None
             while event is None:
                 if s >= bound:
                     return self._out_of_clock(here, state, log_begun, log_time, begun)
                 step = self._step(stepper, log_time, here)
                 stepper.atol = tolerances(here, step.y1, self.rtol / 10)
                 s_stop = self._stop(here, step, here.tau)
-                event = first_happening(here, step)
+                event = watch.first(step)
                 if s_stop is not None and (event is None or s_stop <= event.clock):
                     y = step.dense(s_stop)
                     state = here.state(y, s_stop)
@@ -167,7 +167,7 @@ class March:
                         return self._finish(name, state, log_begun, log_time, begun, "late")
                     if clock == "time":
                         noise = _rounding(here, s, step.y1)
-                        if _speed(here, step.y1, step.f1) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+                        if _speed(here, step.y1, field(s, step.y1)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
                             return self._out_of_clock(here, state, log_begun, log_time, begun)
@@ -191,8 +191,7 @@ class March:
             )
         self.steps += 1
         t0, y0 = stepper.t, stepper.y.copy()
-        f0 = getattr(stepper, "f", None)
-        f0 = stepper.fun(t0, y0) if f0 is None else f0.copy()
+        f0 = getattr(stepper, "f", None)  # explicit steppers have it, BDF does not
         stepper.step()
         if stepper.status == "failed":
             raise Undecided(
@@ -200,8 +199,7 @@ class March:
                 f"rtol = {self.rtol:g} cannot be met there. The flow so far is in .partial.",
                 self.recorder.result(),
             )
-        f1 = getattr(stepper, "f", None)
-        f1 = stepper.fun(stepper.t, stepper.y) if f1 is None else f1
+        t1, y1, f1 = stepper.t, stepper.y.copy(), getattr(stepper, "f", None)
         dense: list[Any] = []
 
         def at(s: float) -> Array:
@@ -209,7 +207,10 @@ class March:
                 dense.append(stepper.dense_output())
             return np.asarray(dense[0](s))
 
-        return Step(t0, stepper.t, y0, stepper.y.copy(), f0, f1, at)
+        def slopes() -> tuple[Array, Array]:
+            return (stepper.fun(t0, y0), stepper.fun(t1, y1)) if f0 is None or f1 is None else (f0, f1)
+
+        return Step(t0, t1, y0, y1, slopes, at)
 
     def _stop(self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]) -> float | None:
         """Where in a step a goal is reached."""
@@ -247,7 +248,7 @@ class March:
         state, changes = apply(here, event, s, y, slope)
         if still > _STANDSTILL or not changes:
             raise Undecided(
-                f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neurons[0]])}): "
+                f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neuron])}): "
                 "the flow chatters there. The flow so far is in .partial.",
                 self.recorder.result(),
             )
