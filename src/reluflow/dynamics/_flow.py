@@ -197,11 +197,13 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     mantissa, log_factor = problem.net.scaled_outputs(problem.data.X)
     with np.errstate(divide="ignore"):
         small = float(np.log(np.abs(mantissa).max()) + log_factor) < np.log(tol)
-    if not small or geometry.frozen and not np.isfinite(start.log_w).all():
-        for j, i in doubts:
-            recorder.event(-np.inf, j, i, "ridge")
+    for j, i in doubts:
+        recorder.event(-np.inf, j, i, "ridge")
+    if not small or (geometry.frozen and not np.isfinite(start.log_w).all()):
         return start, 0.0, False
     early = align(problem)
+    for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
+        recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
     t = early.valid_until(tol)
     done = False
     if stop.aligned and float(early.last_event.max()) <= t:

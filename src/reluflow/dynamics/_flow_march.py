@@ -20,6 +20,7 @@ _FITTED = 3.0  # the late phase begins when every margin that can move is above 
 _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
 _STANDSTILL = 50  # events at one moment: they do not end
+_IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 
 Why = Literal["done", "rest", "late", "coupled", "time"]
@@ -141,8 +142,16 @@ class March:
             s = log_time if clock == "time" else 0.0
             bound = min(self.goal.log_time, _LAST_LOG) if clock == "time" else 100.0
             y, field = here.y0, here.field()
-            if clock == "norm" and not here.pull(s, y).speed > 0:
-                return self._finish(name, state, log_begun, log_time, begun, "coupled")
+            if clock == "norm":
+                pull = here.pull(s, y)
+                if not pull.speed > 0:
+                    return self._finish(name, state, log_begun, log_time, begun, "coupled")
+                if log_time < pull.log_dt - _IDLE:  # forces of e^-5000: nothing happens for a long time
+                    log_time = min(pull.log_dt - _IDLE, self.goal.log_time)
+                    self.recorder.add(log_time, state, pull.q)
+                    if log_time == self.goal.log_time:
+                        return self._finish(name, state, log_begun, log_time, begun, "done")
+                    continue
             stepper = solver(here, s, bound, y, self.rtol / 10)
             watch, event = Watch(here), None
             while event is None:

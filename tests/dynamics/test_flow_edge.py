@@ -1,0 +1,262 @@
+"""The flow at the edges: scales, widths, degenerate data, bad input, saving and reading back."""
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+
+EX1 = rf.example("EX1").data
+
+
+def problem(net, data=EX1, **options):
+    return rf.Problem(data, net, **options)
+
+
+# -- scales and widths ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("log_scale", [-3000.0, np.log(1e-300), np.log(1e-6)])
+def test_tiny_scales_have_an_early_phase_and_fit(log_scale):
+    net = rf.initialize(2, 6, "balanced", log_scale=log_scale, seed=0)
+    run = rf.flow(problem(net), {"loss": 1e-6})
+    assert [phase.name for phase in run.phases][:2] == ["early", "coupled"]
+    assert run.log_loss[-1] == pytest.approx(np.log(1e-6), abs=1e-6)
+    # Growth by e^-log_scale at rates |x_+-|/8 takes the time of the slower class: the clock of the early phase.
+    assert run.time[-1] > -log_scale / (0.125 * 5.3150729064)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_ordinary_scales_have_none(scale):
+    run = rf.flow(problem(rf.initialize(2, 6, "balanced", scale, seed=0)), {"log_time": 2000})
+    assert run.phases[0].name == "coupled"
+    assert (np.diff(run.log_loss) <= 1e-12).all()
+    assert run.log_time[-1] == pytest.approx(2000)
+
+
+def test_large_start_waits_until_forces_of_e_minus_thousands_matter():
+    # q = 10^4 and more: nothing moves before log t is of that size.
+    net = rf.Network.balanced([[100.0, 50.0], [-60.0, -80.0]], [1, -1])
+    p = problem(net)
+    low = net.margins(EX1).min()
+    early = rf.flow(p, {"log_time": low / 2})
+    assert early.W[-1] == pytest.approx(net.weights()[0], rel=1e-12)
+    late = rf.flow(p, {"log_time": 100 * low})
+    assert late.final.margins(EX1).min() == pytest.approx(100 * low, rel=1e-2)
+    assert late.normalized_margin()[-1] > early.normalized_margin()[-1]
+
+
+def test_one_neuron_and_one_sample():
+    # q = a w for |a| = |w|: w' = w / (1 + e^q), so d(q)/dt = 2 q / (1 + e^q).
+    run = rf.flow(rf.Problem(rf.Dataset([[1.0]], [1]), rf.Network([[0.5]], [0.5])), {"time": 3.0})
+    from scipy.integrate import solve_ivp
+
+    q = solve_ivp(lambda _t, q: 2 * q / (1 + np.exp(q)), (0, 3), [0.25], rtol=1e-12, atol=1e-13).y[0, -1]
+    assert run.final.margins(run.problem.data)[0] == pytest.approx(q, rel=1e-9)
+
+
+def test_two_thousand_neurons():
+    net = rf.initialize(2, 2000, "balanced", 1e-6, seed=0)
+    run = rf.flow(problem(net), {"log_time": 1e4})
+    assert run.normalized_margin()[-1] == pytest.approx(0.5840985669, rel=1e-3)
+
+
+def test_sizes_far_apart_in_one_network():
+    # One neuron of each class at e^-10, one at e^-2000: the latter follow, and change nothing.
+    net = rf.Network.balanced(
+        [[1.0, 0.5], [-1.0, -0.5], [0.3, 1.0], [-0.2, -1.0]], [1, -1, 1, -1], log_scale=np.array([-10, -10, -2000, -2000])
+    )
+    run = rf.flow(problem(net), {"log_time": 50})
+    alone = rf.flow(problem(rf.Network.balanced(net.W[:2], [1, -1], log_scale=-10)), {"log_time": 50})
+    assert run.final.log_norms[:2] == pytest.approx(alone.final.log_norms, abs=1e-7)
+    assert (run.final.log_norms[2:] < -1900).all()
+    assert run.final.log_norms[2:] > net.log_norms[2:]  # they grow by as much as the large ones of their class
+    assert run.final.directions[2] @ run.final.directions[0] > 0.99
+
+
+# -- degenerate data -----------------------------------------------------------------------------------
+
+
+def test_all_neurons_dead():
+    net = rf.Network.balanced([[-1.0, -1.0]], [1])
+    data = EX1.subset(EX1.positives)
+    run = rf.flow(problem(net, data), {"log_time": 1e6})
+    assert run.phases[-1].name == "rest"
+    assert run.log_time[-1] == 1e6
+    assert run.log_loss[-1] == pytest.approx(np.log(np.log(2)))
+    assert (run.W[-1] == [[-1.0, -1.0]]).all()
+
+
+def test_a_goal_never_reached_is_said():
+    net = rf.Network.balanced([[-1.0, -1.0]], [1])
+    with pytest.raises(rf.Undecided, match="comes to rest") as caught:
+        rf.flow(problem(net, EX1.subset(EX1.positives)), {"loss": 1e-3})
+    assert isinstance(caught.value.partial, rf.Trajectory)
+
+
+def test_one_class_missing():
+    net = rf.initialize(2, 10, "balanced", 1e-6, seed=0)
+    run = rf.flow(problem(net, EX1.subset(EX1.positives)), {"log_time": 1e5})
+    assert run.normalized_margin()[-1] == pytest.approx(1 / (2 * 0.4714045208), rel=1e-4)
+
+
+def test_contradicting_labels_come_to_rest():
+    # The same point with both labels: the output there goes to 0, and the parameters stay bounded.
+    data = rf.Dataset([[1.0, 0.5], [1.0, 0.5]], [1, -1])
+    net = rf.Network.balanced([[1.0, 0.2], [0.3, 1.0]], [1, -1])
+    run = rf.flow(problem(net, data), {"log_time": 1e6})
+    assert run.phases[-1].name == "rest"
+    assert abs(run.final.outputs(data.X[:1])[0]) < 1e-8
+    assert run.log_loss[-1] == pytest.approx(np.log(np.log(2)), abs=1e-12)
+
+
+def test_data_that_cannot_be_fitted_run_for_a_given_time():
+    data = rf.Dataset([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]], [1, -1, -1])
+    net = rf.initialize(2, 2, "balanced", 0.1, seed=0, signs=[1, -1])
+    run = rf.flow(problem(net, data), {"time": 100.0})
+    assert run.time[-1] == pytest.approx(100.0)
+    assert (np.diff(run.log_loss) < 1e-12).all()
+
+
+def test_zero_neurons_stay():
+    net = rf.Network([[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
+    run = rf.flow(problem(net), {"time": 2.0})
+    assert (run.W[-1, 1] == 0).all()
+    assert run.a[-1, 1] == 0
+
+
+def test_duplicated_points_and_mirrored_points():
+    # Points on one line share their hyperplane; doubling all of them is the same as the sum instead of the mean.
+    X, y = np.array([[1.0, 0.2], [0.4, 1.0], [-1.0, -0.2]]), np.array([1, -1, 1])
+    net = rf.initialize(2, 6, "balanced", 0.1, seed=3, slope=0.2)
+    one = rf.flow(rf.Problem(rf.Dataset(X, y), net), {"time": 20.0}).final
+    two = rf.flow(rf.Problem(rf.Dataset(np.vstack([X, X]), np.tile(y, 2)), net), {"time": 20.0}).final
+    assert two.directions == pytest.approx(one.directions, abs=1e-8)
+    assert two.log_norms == pytest.approx(one.log_norms, abs=1e-8)
+
+
+def test_valley_and_ridge_starts():
+    # x = (1, 0): with label -1 and s = +1 both sides of x^perp push towards... the inactive side rests (dead); a second
+    # sample pulls it along. With label +1 it is a ridge.
+    data = rf.Dataset([[1.0, 1.0], [2.0, 0.0]], [1, -1])
+    net = rf.Network.balanced([[0.0, 1.0]], [1])
+    run = rf.flow(rf.Problem(data, net), {"time": 1.0})
+    assert run.final.directions[0] == pytest.approx([0.0, 1.0], abs=1e-15)  # slides along (0, 1), as in the early phase
+    assert "ridge" not in run.events["kind"]
+    both = rf.Dataset([[1.0, 0.0], [-1.0, 0.0]], [1, 1])
+    run = rf.flow(rf.Problem(both, rf.Network.balanced([[0.0, 1.0]], [1], 0.5)), {"time": 1.0})
+    assert "ridge" in run.events["kind"]
+
+
+# -- the result ----------------------------------------------------------------------------------------
+
+
+def test_at_agrees_with_a_run_that_stops_there():
+    p = rf.Problem(rf.make("linsep", n=20, d=3, seed=1), rf.initialize(3, 10, "balanced", 1e-5, seed=1, slope=0.2))
+    run = rf.flow(p, {"log_time": 1e3})
+    for log_t in (1.0, 3.0, 4.5, 20.0, 500.0):
+        there = run.at(log_time=log_t)
+        stopped = rf.flow(p, {"log_time": log_t}).final
+        assert there.log_norms == pytest.approx(stopped.log_norms, abs=1e-8)
+        assert there.directions == pytest.approx(stopped.directions, abs=1e-8)
+    assert (run.at(time=0).W == run.network(0).W).all()
+    with pytest.raises(rf.ProblemError, match="outside the run"):
+        run.at(log_time=1001)
+    with pytest.raises(rf.ProblemError, match="either"):
+        run.at()
+
+
+def test_saved_and_read_back(tmp_path):
+    p = rf.Problem(EX1, rf.initialize(2, 4, "balanced", 1e-6, seed=0))
+    run = rf.flow(p, {"log_time": 30})
+    run.save(tmp_path / "run.npz")
+    again = rf.Trajectory.load(tmp_path / "run.npz")
+    for name in ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs", "events"):
+        assert (getattr(again, name) == getattr(run, name)).all()
+    assert again.phases == run.phases
+    assert again.problem.fingerprint() == run.problem.fingerprint()
+    assert again.at(log_time=10).log_norms == pytest.approx(run.at(log_time=10).log_norms, abs=1e-12)
+    (tmp_path / "other.npz").write_bytes(b"nothing")
+    with pytest.raises(rf.ProblemError, match="cannot be read"):
+        rf.Trajectory.load(tmp_path / "other.npz")
+
+
+def test_to_xarray():
+    run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 1e-2, seed=0)), {"time": 5.0})
+    table = run.to_xarray()
+    assert table.sizes["record"] == len(run)
+    assert float(table.log_loss[-1]) == run.log_loss[-1]
+
+
+def test_quantities_have_their_definitions():
+    run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 0.1, seed=0)), {"time": 20.0})
+    net = run.final
+    assert run.margins()[-1] == pytest.approx(net.margins(EX1))
+    assert run.normalized_margin()[-1] == pytest.approx(net.normalized_margin(EX1))
+    assert run.smoothed_margin()[-1] == pytest.approx(rf.smoothed_margin(EX1, net))
+    assert run.stable_rank()[-1] == pytest.approx(rf.stable_rank(net))
+    assert run.log_norm[-1] == pytest.approx(net.log_norm())
+    assert run.log_loss[-1] == pytest.approx(run.problem.log_loss(net))
+    W = run.W[-1]
+    groups = [W[net.a > 0], W[net.a < 0]]
+    radius = max(np.linalg.norm(g - g.mean(axis=0), axis=1).max() for g in groups if len(g))
+    assert run.cluster_radius()[-1] == pytest.approx(radius / np.linalg.norm(W))
+
+
+@pytest.mark.parametrize("until", [{"time": 3.0}, {"log_time": 20.0}, {"loss": 0.1}, {"margin": 7.5}, {"log_loss": -40.0}])
+def test_stops_where_it_is_told(until):
+    run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 0.1, seed=0)), until)
+    (name, value), = until.items()
+    got = {
+        "time": run.time[-1],
+        "log_time": run.log_time[-1],
+        "loss": run.loss[-1],
+        "log_loss": run.log_loss[-1],
+        "margin": run.margins()[-1].min(),
+    }
+    assert got[name] == pytest.approx(value, rel=1e-7)
+
+
+def test_until_aligned():
+    p = rf.Problem(EX1, rf.initialize(2, 20, "balanced", 1e-9, seed=0))
+    run = rf.flow(p, {"aligned": True})
+    assert run.time[-1] == pytest.approx(rf.align(p).last_event.max())
+
+
+# -- refusals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("until", "words"),
+    [
+        ({"tme": 3}, "does not know 'tme'"),
+        ({}, "says nothing"),
+        ({"time": -1}, "positive"),
+        ({"time": float("nan")}, "finite"),
+        ({"loss": 0}, "positive"),
+        ("soon", "mapping"),
+        ({"aligned": "yes"}, "True or False"),
+        ({"margin": "big"}, "finite"),
+    ],
+)
+def test_bad_until(until, words):
+    with pytest.raises(rf.ProblemError, match=words):
+        rf.flow(rf.Problem(EX1, rf.initialize(2, 2, "balanced", 0.1, seed=0)), until)
+
+
+@pytest.mark.parametrize("options", [{"rtol": 0.1}, {"rtol": 1e-15}, {"rtol": "tight"}, {"max_steps": 0}, {"max_steps": 1.5}])
+def test_bad_options(options):
+    with pytest.raises(rf.ProblemError, match=next(iter(options))):
+        rf.flow(rf.Problem(EX1, rf.initialize(2, 2, "balanced", 0.1, seed=0)), {"time": 1.0}, **options)
+
+
+def test_not_a_problem():
+    with pytest.raises(rf.ProblemError, match="needs a Problem"):
+        rf.flow(EX1)
+
+
+def test_budget_keeps_what_there_is():
+    with pytest.raises(rf.BudgetExceeded, match="max_steps") as caught:
+        rf.flow(rf.Problem(EX1, rf.initialize(2, 2, "balanced", 0.1, seed=0)), {"log_time": 1e6}, max_steps=20)
+    partial = caught.value.partial
+    assert len(partial) > 5
+    assert (np.diff(partial.log_loss) < 0).all()
