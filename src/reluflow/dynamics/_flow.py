@@ -208,7 +208,7 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     done = False
     if stop.aligned and float(early.last_event.max()) <= t:
         t, done = float(early.last_event.max()), True
-    if np.log(t) >= march.goal.log_time if t > 0 else False:
+    if t > 0 and np.log(t) >= march.goal.log_time and march.goal.log_time < 700:
         t, done = float(np.exp(march.goal.log_time)), True
     if not np.isfinite(t):  # nothing ever grows
         state, _ = take(geometry, early.network(float(early.last_event.max())))

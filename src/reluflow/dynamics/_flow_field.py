@@ -39,6 +39,11 @@ class Geometry:
         """Hyperplanes of the data."""
         return surfaces(self.problem.data, self.problem.net.slope)
 
+    @cached_property
+    def hash(self) -> npt.NDArray[np.int64]:
+        """Coefficients of the form that tells rows of sides apart."""
+        return np.random.default_rng(0).integers(-(2**62), 2**62, self.faces.m)
+
     @property
     def X(self) -> Array:
         """Points."""
@@ -135,10 +140,11 @@ class Pattern:
 
 def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:
     """Group the neurons by their sides."""
-    index: dict[bytes, int] = {}
-    member = np.array([index.setdefault(row.tobytes(), len(index)) for row in sides], dtype=np.intp)
+    # Rows are told apart by a random linear form modulo 2^64: equal rows agree, others by chance of 10^-19.
+    with np.errstate(over="ignore"):
+        _, member = np.unique(sides.astype(np.int64) @ geometry.hash, return_inverse=True)
     order = np.argsort(member, kind="stable")
-    starts = np.searchsorted(member[order], np.arange(len(index)))
+    starts = np.searchsorted(member[order], np.arange(int(member.max()) + 1))
     shown = sides[order[starts]]
     held = {}
     for g in np.flatnonzero((shown == 0).any(axis=1)):

@@ -21,6 +21,7 @@ _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
 _STANDSTILL = 50  # events at one moment: they do not end
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
+_LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 
 Why = Literal["done", "rest", "late", "coupled", "time"]
@@ -88,12 +89,12 @@ class March:
     # -- the phases -----------------------------------------------------------------------------------
 
     def _coupled(self, state: State, log_start: float, patience: int) -> Reached:
-        from scipy.integrate import DOP853
+        from scipy.integrate import DOP853, RK45
 
         t, h, begun = 0.0, None, self.steps
         # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
         t_end = _difference(self.goal.log_time, log_start)
-        quiet, still = 0, 0
+        quiet, still, crowded = 0, 0, False
         while True:
             whole = pattern_of(self.geometry, state)
             if not moving(self.geometry, state, whole).any():
@@ -101,9 +102,11 @@ class March:
             here = chart(self.geometry, state, whole)
             rel, ab = here.tolerances
             y, field = here.y0, here.field()
-            tol = self.rtol / 10
             first = None if h is None else min(h, 0.9 * (t_end - t)) if t_end > t else None
-            stepper = DOP853(field, t, y, t_end, rtol=np.maximum(rel * tol, 2.3e-14), atol=ab * tol, first_step=first)
+            # Where event follows upon event, steps are too short for a high order to pay.
+            method = RK45 if crowded else DOP853
+            tol = self.rtol / (100 if crowded else 10)
+            stepper = method(field, t, y, t_end, rtol=np.maximum(rel * tol, 2.3e-14), atol=ab * tol, first_step=first)
             stepper.max_step = here.longest_step(y, stepper.f)
             watch, event = Watch(here), None
             while event is None:
@@ -126,6 +129,12 @@ class March:
                     if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
                     stepper.max_step = here.longest_step(step.y1, stepper.f)
+                    if crowded and quiet >= 3:
+                        break
+            if event is None:
+                crowded, h = False, None
+                continue
+            crowded = quiet == 1
             h = max(stepper.h_abs, 1e-12 * abs(event.clock), 1e-300)
             still = still + 1 if event.clock <= t else 0
             t, quiet = event.clock, 0
@@ -156,7 +165,14 @@ class March:
             watch, event = Watch(here), None
             while event is None:
                 if s >= bound:
-                    return self._out_of_clock(here, state, log_begun, log_time, begun)
+                    return self._out_of_clock(state, log_begun, log_time, begun)
+                if log_time > _LAST_LATE:
+                    raise Undecided(
+                        f"the goal was not reached by log t = {log_time:.3g} (log loss {self.recorder.log_loss[-1]:.6g}, "
+                        f"smallest margin {self.recorder.margin:.6g}): beyond that margins are too large for doubles to "
+                        "tell apart. The flow so far is in .partial.",
+                        self.recorder.result(),
+                    )
                 step = self._step(stepper, log_time, here)
                 stepper.atol = tolerances(here, step.y1, self.rtol / 10)
                 s_stop = self._stop(here, step, here.tau)
@@ -179,7 +195,7 @@ class March:
                         if _speed(here, step.y1, field(s, step.y1)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
-                            return self._out_of_clock(here, state, log_begun, log_time, begun)
+                            return self._out_of_clock(state, log_begun, log_time, begun)
             still = still + 1 if event.clock <= s else 0
             s = event.clock
             y = step.dense(s)
@@ -283,7 +299,7 @@ class March:
         self.recorder.phase(name, log_start, log_end, self.steps - begun)
         return Reached(state, log_end, why)
 
-    def _out_of_clock(self, here: LateChart, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
+    def _out_of_clock(self, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
         if log_time >= self.goal.log_time:
             return self._finish("late", state, log_begun, log_time, begun, "done")
         raise Undecided(
