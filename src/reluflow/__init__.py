@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .data import make as make
     from .data import save as save
     from .dynamics import Alignment as Alignment
+    from .dynamics import Ladder as Ladder
     from .dynamics import Limit as Limit
     from .dynamics import Trajectory as Trajectory
     from .dynamics import Until as Until
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from .dynamics import change_measures as change_measures
     from .dynamics import descend as descend
     from .dynamics import flow as flow
+    from .dynamics import ladder as ladder
     from .dynamics import limit as limit
+    from .dynamics import perturb as perturb
     from .margins import KKT as KKT
     from .margins import AgreementMargin as AgreementMargin
     from .margins import Clusters as Clusters
@@ -93,6 +96,7 @@ _HOME_OF = {
     "GlobalMargin": "margins",
     "GroupedMargin": "margins",
     "KKT": "margins",
+    "Ladder": "dynamics",
     "Limit": "dynamics",
     "Linearity": "margins",
     "Loss": "problem",
@@ -132,6 +136,7 @@ _HOME_OF = {
     "hard_margin": "margins",
     "initialize": "problem",
     "kkt": "margins",
+    "ladder": "dynamics",
     "limit": "dynamics",
     "linearity": "margins",
     "load": "data",
@@ -140,6 +145,7 @@ _HOME_OF = {
     "monitor": "theory",
     "one_neuron": "margins",
     "one_signed_margins": "margins",
+    "perturb": "dynamics",
     "predict": "theory",
     "save": "data",
     "sector": "sectors",

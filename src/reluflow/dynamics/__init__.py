@@ -16,6 +16,7 @@ from ._descend_watch import (
     sgd_steps,
 )
 from ._flow import Until, flow
+from ._ladder import Ladder, ladder, perturb
 from ._limit import Evidence, Limit, limit
 from ._limit_candidate import LimitGroup
 from ._trajectory import EVENT, Phase, Trajectory
@@ -27,6 +28,7 @@ __all__ = [
     "ChangeMeasures",
     "Evidence",
     "Group",
+    "Ladder",
     "Limit",
     "LimitGroup",
     "Phase",
@@ -42,7 +44,9 @@ __all__ = [
     "flow",
     "group_angles",
     "group_cosines",
+    "ladder",
     "limit",
     "linear_fraction",
+    "perturb",
     "sgd_steps",
 ]

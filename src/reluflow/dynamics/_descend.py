@@ -88,7 +88,8 @@ def descend(
         ``callback(iteration, network)`` is called at every record; the run stops if it returns True.
     checkpoint : path, optional
         File that keeps the run every ``checkpoint_minutes`` and at its end. Started again with the same arguments, a
-        run that was killed goes on from there and gives the same trajectory bit for bit.
+        run that was killed goes on from there and gives the same trajectory bit for bit (on the same machine with the
+        same number of threads; jumps of ``fast_forward`` that were under way are made anew).
     checkpoint_minutes : float
     progress : bool
         Show loss and time left; on a terminal only.
@@ -151,9 +152,11 @@ def descend(
     del settings["marks"]
     result = run.records.trajectory(plan, run.early, stopped, settings)
     if stopped == "diverged":
+        why = f"the step {plan.step:g} is too large for this problem; try a smaller one."
+        if plan.schedule != "fixed":
+            why = "this schedule leaves the range of doubles in the end; stop before (until_loss=1e-300), or step less."
         raise Undecided(
-            f"the weights overflowed soon after iteration {run.records.last}: the step {plan.step:g} is too large for "
-            "this problem (try a tenth of it). `partial` holds the run up to there.",
+            f"the weights overflowed after iteration {run.records.last}: {why} `partial` holds the run up to there.",
             result,
         )
     return result

@@ -72,13 +72,15 @@ def start(problem: Problem, dtype: str, scaled: bool) -> State:
     small = np.isfinite(top) & (top < tiny)
     exponent = np.where(small & scaled, np.round(np.where(small, top, 0.0) / _LOG_2), 0.0)
     unit = exponent * _LOG_2
-    lost = np.isfinite(log_w) & (log_w - unit < smallest)
-    if lost.any():
-        j = int(np.argmax(lost))
+    lost = np.flatnonzero(
+        ((log_w > -np.inf) & (log_w - unit < smallest)) | ((log_a > -np.inf) & (log_a - unit < smallest))
+    )
+    if lost.size:
+        j = lost[0]
         raise ProblemError(
-            f"neuron {j} starts at |w| = e^{log_w[j]:.6g}, |a| = e^{log_a[j]:.6g}: too small for {dtype} in this "
-            "method (its direction would be lost). Use method='gd' with fast_forward=True, which leaves such a start "
-            f"along the exact solution, or start above e^{smallest:g}."
+            f"neuron {j} has |w| = e^{log_w[j]:.6g}, |a| = e^{log_a[j]:.6g}: too small for {dtype} in this method (its "
+            "direction or sign would be lost). Use method='gd' with fast_forward=True, which leaves such a start along "
+            f"the exact solution, or start above e^{smallest:g}, or give both layers sizes that are closer together."
         )
     scale_w, scale_a = net.log_scales
     with np.errstate(under="ignore"):

@@ -70,7 +70,10 @@ class Stepper:
         self.slope, self.kink = dtype.type(problem.net.slope), dtype.type(plan.subgradient)
         self.batches = -(-n // m)
         self._epoch = -1
-        if plan.batch is not None:
+        if plan.batch is None:
+            # BLAS multiplies by this a quarter faster than by a transposed view: one more copy of the data, made once.
+            self.XT = np.ascontiguousarray(self.X.T)
+        else:
             self.Xb, self.yb = np.empty((m, self.X.shape[1]), dtype), np.empty(m, dtype)
 
     def advance(self, until_log_loss: float = -math.inf) -> float:
@@ -81,7 +84,7 @@ class Stepper:
         state, plan = self.state, self.plan
         X, y = (self.X, self.y) if plan.batch is None else self._batch()
         P = self.P[: len(state.a) * len(y)].reshape(-1, len(y))
-        np.matmul(state.W, X.T, out=P)
+        np.matmul(state.W, self.XT if plan.batch is None else X.T, out=P)
         weight = 1.0 / len(y) if self.problem.reduction == "mean" else 1.0
         if plan.schedule == "fixed":
             log_loss, log_size = self._fixed(P, y, weight), math.log(plan.step)

@@ -59,7 +59,7 @@ def change_measures(problem: Problem, net: Network | None = None, subgradient: f
     live = across > 0
     with np.errstate(over="ignore", under="ignore"):
         growth = 2 * np.sign(net.a) * along * np.exp(net.log_norms + net.log_outs)
-        turning = across[live] * np.exp((net.log_outs - net.log_norms)[live])
+        turning = across[live] * np.exp(net.log_outs[live] - net.log_norms[live])
         return ChangeMeasures(float(growth.sum()), float(np.abs(growth).sum()), float(turning.sum()))
 
 
@@ -104,8 +104,7 @@ def group_angles(run: Trajectory) -> Array:
             U = run.directions[k, (run.signs[k] == sign) & np.isfinite(run.log_norms[k])]
             if len(U) > 1:
                 # The chord keeps small angles exact, where the cosine has lost them.
-                least = np.unravel_index(np.argmin(U @ U.T), (len(U), len(U)))
-                chord = np.linalg.norm(U[least[0]] - U[least[1]])
+                chord = max(np.linalg.norm(U - u, axis=1).max() for u in U)
                 found[k, side] = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1.0)))
     return found
 
