@@ -69,7 +69,7 @@ def test_sizes_far_apart_in_one_network():
     alone = rf.flow(problem(rf.Network.balanced(net.W[:2], [1, -1], log_scale=-10)), {"log_time": 50})
     assert run.final.log_norms[:2] == pytest.approx(alone.final.log_norms, abs=1e-7)
     assert (run.final.log_norms[2:] < -1900).all()
-    assert run.final.log_norms[2:] > net.log_norms[2:]  # they grow by as much as the large ones of their class
+    assert (run.final.log_norms[2:] > net.log_norms[2:]).all()  # they grow by as much as the large ones of their class
     assert run.final.directions[2] @ run.final.directions[0] > 0.99
 
 
@@ -93,6 +93,13 @@ def test_a_goal_never_reached_is_said():
     assert isinstance(caught.value.partial, rf.Trajectory)
 
 
+def test_a_loss_below_the_floor_is_said():
+    # No negative neuron: the negative class is never fitted.
+    net = rf.initialize(2, 4, "balanced", 0.1, seed=0, signs=[1, 1, 1, 1])
+    with pytest.raises(rf.Undecided, match="not reached by log t"):
+        rf.flow(problem(net), {"loss": 0.1})
+
+
 def test_one_class_missing():
     net = rf.initialize(2, 10, "balanced", 1e-6, seed=0)
     run = rf.flow(problem(net, EX1.subset(EX1.positives)), {"log_time": 1e5})
@@ -100,13 +107,15 @@ def test_one_class_missing():
 
 
 def test_contradicting_labels_come_to_rest():
-    # The same point with both labels: the output there goes to 0, and the parameters stay bounded.
-    data = rf.Dataset([[1.0, 0.5], [1.0, 0.5]], [1, -1])
-    net = rf.Network.balanced([[1.0, 0.2], [0.3, 1.0]], [1, -1])
-    run = rf.flow(problem(net, data), {"log_time": 1e6})
+    # f(2) = 2 f(1) for positive x: with labels + and - the loss has its minimum at a finite f.
+    from scipy.optimize import minimize_scalar
+
+    data = rf.Dataset([[1.0], [2.0]], [1, -1])
+    run = rf.flow(problem(rf.Network.balanced([[1.0], [0.3]], [1, -1]), data), {"log_time": 1e6})
     assert run.phases[-1].name == "rest"
-    assert abs(run.final.outputs(data.X[:1])[0]) < 1e-8
-    assert run.log_loss[-1] == pytest.approx(np.log(np.log(2)), abs=1e-12)
+    best = minimize_scalar(lambda f: np.logaddexp(0, -f) + np.logaddexp(0, 2 * f), tol=1e-12)
+    assert run.final.outputs([[1.0]])[0] == pytest.approx(best.x, abs=1e-7)
+    assert run.loss[-1] == pytest.approx(best.fun / 2, rel=1e-12)
 
 
 def test_data_that_cannot_be_fitted_run_for_a_given_time():
@@ -204,7 +213,7 @@ def test_quantities_have_their_definitions():
 
 @pytest.mark.parametrize("until", [{"time": 3.0}, {"log_time": 20.0}, {"loss": 0.1}, {"margin": 7.5}, {"log_loss": -40.0}])
 def test_stops_where_it_is_told(until):
-    run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 0.1, seed=0)), until)
+    run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 0.1, seed=0, signs=[1, -1, 1, -1])), until)
     (name, value), = until.items()
     got = {
         "time": run.time[-1],
@@ -260,3 +269,25 @@ def test_budget_keeps_what_there_is():
     partial = caught.value.partial
     assert len(partial) > 5
     assert (np.diff(partial.log_loss) < 0).all()
+
+
+def test_a_neuron_passes_through_zero_in_one_dimension():
+    # x = -1 with label +, a = -1: w starts on the active side and is driven through 0 to the other one.
+    problem = rf.Problem(rf.Dataset([[-1.0]], [1]), rf.Network([[-0.1], [-0.1]], [1.0, -1.0], 0.5), train="first")
+    run = rf.flow(problem, {"time": 5.0})
+    W, steps = np.array([-0.1, -0.1]), 50_000
+    for _ in range(steps):
+        slope = np.where(W < 0, 1.0, 0.5)
+        W = W + 5.0 / steps * np.array([1.0, -1.0]) * slope * -1.0 / (1 + np.exp((slope * -W) @ [1.0, -1.0]))
+    assert run.final.weights()[0].ravel() == pytest.approx(W, abs=1e-4)  # the error of the steps
+
+
+def test_a_neuron_slides_into_zero_and_stays():
+    # All labels +, a < 0 and |a| > |w|: held on a ray against the force, w reaches 0 in finite time and rests there.
+    data = rf.make("randlab", n=3, d=2, seed=0)
+    net = rf.initialize(2, 4, "gaussian", 0.1, seed=0)
+    run = rf.flow(rf.Problem(data, net), {"log_time": 6})
+    died = run.events["neuron"][run.events["kind"] == "die"]
+    assert died.size
+    assert (run.W[-1, died] == 0).all()
+    assert run.a[-1, died] ** 2 == pytest.approx(run.a[0, died] ** 2 - (run.W[0, died] ** 2).sum(axis=1), rel=1e-10)

@@ -9,7 +9,7 @@ import reluflow as rf
 def test_d6_crosses_between_1e_2_and_1e_3():
     # The observed ladder: one-neuron limit 0.1 below the crossing, towards the global optimum 0.1431 above it.
     data = rf.example("D6-H12").data
-    w = rf.one_neuron(data, 0.5).direction
+    w = rf.one_neuron(data, 0.5).w
     draw = rf.Problem(data, rf.initialize(2, 8, "balanced", 1.0, seed=1, slope=0.5, signs=[1] * 4 + [-1] * 4))
 
     def predicted(x):

@@ -14,9 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from ..problem._arrays import Array
-from ._flow_field import ON, Geometry, Index, Pattern
+from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern
 from ._flow_state import Mask, State, onto, settle_neuron
 
+_TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
 _PAST = 1e-13  # a hyperplane counts as crossed this far behind it, as part of |w|
 
 
@@ -25,6 +26,8 @@ class Coordinates(Protocol):
 
     @property
     def geometry(self) -> Geometry: ...  # noqa: D102
+    @property
+    def base(self) -> State: ...  # noqa: D102
     @property
     def pattern(self) -> Pattern: ...  # noqa: D102
     @property
@@ -249,9 +252,19 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
     c = chart.pulls(s, y)
     kinks = geometry.kinks(c)
     sides, U = state.sides.copy(), state.U.copy()
+    log_w = state.log_w.copy()
+    before_it = chart.base.log_w if geometry.frozen else state.log_a  # a size that is not small
+    with np.errstate(invalid="ignore"):
+        origin = (log_w <= before_it + np.log(ON))[index] & ~chart.balanced
     for j, crossed in which.items():
         me = int(index[j])
         before = pattern.sides[j]
+        if origin[j]:
+            row, u = _through_origin(geometry, state, me, before, c, kinks)
+            log_w[me] = before_it[me] + _TINY if u.any() else -np.inf
+            changes.append(Change(me, -1, "origin" if u.any() else "die"))
+            sides[me], U[me] = row, u
+            continue
         crossed |= set(np.flatnonzero(here[j]).tolist())
         on = np.array(sorted(crossed | set(np.flatnonzero(before == 0).tolist())), dtype=np.intp)
         if on.size == 0:
@@ -264,4 +277,19 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
             changes.append(Change(me, int(on[0]), "ridge"))
         sides[me] = row
         U[me] = onto(geometry, U[me], row)
-    return replace(state, sides=sides, U=U), changes
+    return replace(state, sides=sides, U=U, log_w=log_w), changes
+
+
+def _through_origin(
+    geometry: Geometry, state: State, j: int, before: Signs, c: Array, kinks: Array
+) -> tuple[Signs, Array]:
+    """Where a neuron goes that has slid along a ray to w = 0: its sides and direction, zero if it stays there."""
+    on = np.arange(before.size)
+    row, _ = settle_neuron(geometry, state, j, on, before, before != 0, c, kinks)
+    velocity = state.sign[j] * make_pattern(geometry, row[None]).forces(c)[0]
+    size = float(np.linalg.norm(velocity))
+    if size <= 1e-12 * np.abs(kinks).sum():
+        return row, np.zeros_like(velocity)
+    u = velocity / size
+    z = geometry.faces.normals @ u
+    return np.where(np.abs(z) > ON, np.sign(z), row).astype(np.int8), u

@@ -126,14 +126,15 @@ def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:
 def ties(geometry: Geometry, state: State, who: Mask, unit: Array) -> tuple[Mask, Array]:
     """Whose output weight is given by ``|w|`` and the conserved ``a^2 - |w|^2``, and that in units of ``e^(2 unit)``.
 
-    Where it is not negative, a keeps its sign for ever (C-INV1); where it is, as long as a is not small.
+    Where it is not negative, a keeps its sign for ever (C-INV1) and follows from |w|; else |w| follows from a. Either way
+    errors are not amplified.
     """
     if geometry.frozen:
         return np.zeros(unit.size, dtype=bool), np.zeros(unit.size)
     with np.errstate(under="ignore"):
         out, size = np.exp(2 * (state.log_a[who] - unit)), np.exp(2 * (state.log_w[who] - unit))
     excess = np.where(state.balanced[who], 0.0, out - size)
-    return np.asarray((excess >= 0) & (out > 0) | (out > 0.5 * size)), excess
+    return np.asarray((excess >= 0) & (out > 0)), excess
 
 
 def tie(V: Array, last: Array, tied: Mask, sign: Array, excess: Array) -> tuple[Array, Array]:

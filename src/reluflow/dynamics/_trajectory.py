@@ -22,7 +22,8 @@ Events = npt.NDArray[np.void]
 
 #: One row an event. Kinds: ``activate``, ``deactivate``: the neuron crosses the hyperplane of the sample; ``slide``:
 #: it begins to slide on it; ``touch``: it comes to lie on it without being held; ``flip`` (sample -1): the output
-#: weight changes sign; ``die`` (sample -1): no sample is active any more; ``ridge``: the flow is not unique there.
+#: weight changes sign; ``die``, ``origin`` (sample -1): w comes to 0 and stays, or passes; ``ridge``: the flow is not
+#: unique there (sample -1: somewhere in the early phase).
 EVENT = np.dtype([("log_time", "f8"), ("neuron", "i8"), ("sample", "i8"), ("kind", "U10")])
 
 
@@ -222,12 +223,16 @@ class Trajectory:
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
 
-        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)| / (a_j^2 + |w_j|^2)(k)`; shape (T,). It says how
-        well a run keeps what the flow keeps exactly; discrete methods do not. Zero for ``train="first"``.
+        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest of :math:`a_j^2, |w_j|^2` there and
+        at the start; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not. Zero for
+        ``train="first"``.
         """
         if self.problem.train == "first":
             return np.zeros(len(self))
+        # In units of the larger of the sizes now and at the start: a neuron that has shrunk by e^-1000 cannot be judged
+        # in its own.
         top = np.maximum(self.log_norms, self.log_outs)
+        top = np.maximum(top, top[0])
         top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(under="ignore"):
             now = np.exp(2 * (self.log_outs - top)) - np.exp(2 * (self.log_norms - top))
