@@ -36,21 +36,36 @@ def distance(one, two):
 
 
 CASES = {
-    "sliding": (lambda: rf.make("linsep", n=12, d=3, seed=1), dict(width=8, scale=0.05, seed=1, slope=0.0), "both", 12.0),
-    "leaky": (lambda: rf.make("randlab", n=10, d=3, seed=3), dict(width=6, scale=0.1, seed=3, slope=0.3), "both", 12.0),
+    "sliding": (
+        lambda: rf.make("linsep", n=12, d=3, seed=1),
+        {"width": 8, "scale": 0.05, "seed": 1, "slope": 0.0},
+        "both",
+        12.0,
+    ),
+    "leaky": (
+        lambda: rf.make("randlab", n=10, d=3, seed=3),
+        {"width": 6, "scale": 0.1, "seed": 3, "slope": 0.3},
+        "both",
+        12.0,
+    ),
     "unbalanced": (
         lambda: rf.make("linsep", n=10, d=2, seed=3),
-        dict(width=6, scheme="gaussian", scale=0.5, seed=3, slope=0.2),
+        {"width": 6, "scheme": "gaussian", "scale": 0.5, "seed": 3, "slope": 0.2},
         "both",
         6.0,
     ),
     "first": (
         lambda: rf.make("randlab", n=12, d=3, seed=4),
-        dict(width=6, scheme="two-sign", scale=0.2, seed=4, slope=0.1),
+        {"width": 6, "scheme": "two-sign", "scale": 0.2, "seed": 4, "slope": 0.1},
         "first",
         20.0,
     ),
-    "plane": (lambda: rf.make("randlab", n=12, d=2, seed=5), dict(width=10, scale=0.1, seed=5, slope=0.0), "both", 15.0),
+    "plane": (
+        lambda: rf.make("randlab", n=12, d=2, seed=5),
+        {"width": 10, "scale": 0.1, "seed": 5, "slope": 0.0},
+        "both",
+        15.0,
+    ),
 }
 
 

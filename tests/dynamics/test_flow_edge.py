@@ -63,7 +63,9 @@ def test_two_thousand_neurons():
 def test_sizes_far_apart_in_one_network():
     # One neuron of each class at e^-10, one at e^-2000: the latter follow, and change nothing.
     net = rf.Network.balanced(
-        [[1.0, 0.5], [-1.0, -0.5], [0.3, 1.0], [-0.2, -1.0]], [1, -1, 1, -1], log_scale=np.array([-10, -10, -2000, -2000])
+        [[1.0, 0.5], [-1.0, -0.5], [0.3, 1.0], [-0.2, -1.0]],
+        [1, -1, 1, -1],
+        log_scale=np.array([-10, -10, -2000, -2000]),
     )
     run = rf.flow(problem(net), {"log_time": 50})
     alone = rf.flow(problem(rf.Network.balanced(net.W[:2], [1, -1], log_scale=-10)), {"log_time": 50})
@@ -211,10 +213,12 @@ def test_quantities_have_their_definitions():
     assert run.cluster_radius()[-1] == pytest.approx(radius / np.linalg.norm(W))
 
 
-@pytest.mark.parametrize("until", [{"time": 3.0}, {"log_time": 20.0}, {"loss": 0.1}, {"margin": 7.5}, {"log_loss": -40.0}])
+@pytest.mark.parametrize(
+    "until", [{"time": 3.0}, {"log_time": 20.0}, {"loss": 0.1}, {"margin": 7.5}, {"log_loss": -40.0}]
+)
 def test_stops_where_it_is_told(until):
     run = rf.flow(rf.Problem(EX1, rf.initialize(2, 4, "balanced", 0.1, seed=0, signs=[1, -1, 1, -1])), until)
-    (name, value), = until.items()
+    ((name, value),) = until.items()
     got = {
         "time": run.time[-1],
         "log_time": run.log_time[-1],
@@ -252,7 +256,9 @@ def test_bad_until(until, words):
         rf.flow(rf.Problem(EX1, rf.initialize(2, 2, "balanced", 0.1, seed=0)), until)
 
 
-@pytest.mark.parametrize("options", [{"rtol": 0.1}, {"rtol": 1e-15}, {"rtol": "tight"}, {"max_steps": 0}, {"max_steps": 1.5}])
+@pytest.mark.parametrize(
+    "options", [{"rtol": 0.1}, {"rtol": 1e-15}, {"rtol": "tight"}, {"max_steps": 0}, {"max_steps": 1.5}]
+)
 def test_bad_options(options):
     with pytest.raises(rf.ProblemError, match=next(iter(options))):
         rf.flow(rf.Problem(EX1, rf.initialize(2, 2, "balanced", 0.1, seed=0)), {"time": 1.0}, **options)

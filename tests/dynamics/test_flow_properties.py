@@ -51,7 +51,9 @@ def test_activations_are_monotone_on_orthogonally_separable_data(problem):
     keeps = (flow.signs == flow.signs[0]).all(axis=0)
     # Relative to the largest size that the neuron has had.
     size = np.exp(flow.log_norms - np.maximum.accumulate(flow.log_norms, axis=0).max(axis=0))
-    z = np.einsum("tj,tjd,nd->tjn", size * flow.signs, flow.directions, problem.data.signed / problem.data.norms[:, None])
+    z = np.einsum(
+        "tj,tjd,nd->tjn", size * flow.signs, flow.directions, problem.data.signed / problem.data.norms[:, None]
+    )
     assert (np.diff(z[:, keeps], axis=0) > -1e-8).all()
 
 

@@ -134,7 +134,7 @@ def test_two_neurons_reach_the_symmetric_direction():
     net = rf.Network.balanced([[0.3, 0.1], [-0.3, 0.05]], [1, -1], 0.5)
     end = rf.flow(rf.Problem(data, net), {"margin": 3000}).final.normalized()
     w = rf.max_margin(data).direction
-    assert end.W == pytest.approx(np.array([w, -w]) / 2, abs=2e-4)
+    assert pytest.approx(np.array([w, -w]) / 2, abs=2e-4) == end.W
     assert end.a == pytest.approx([0.5, -0.5], abs=2e-4)
 
 

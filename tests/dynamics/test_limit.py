@@ -17,7 +17,9 @@ def confirmed(found):
     assert all(item.holds for item in found.evidence)
     assert {"quiet", "KKT", "inside", "vanishing", "approach"} <= {item.name for item in found.evidence}
     assert found.network.log_norm(found.problem.train) == pytest.approx(0.0, abs=1e-12)
-    assert found.network.normalized_margin(found.problem.data, found.problem.train) == pytest.approx(found.margin, rel=1e-10)
+    assert found.network.normalized_margin(found.problem.data, found.problem.train) == pytest.approx(
+        found.margin, rel=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,6 +151,6 @@ def test_undecided_keeps_the_flow():
 def test_refusals():
     with pytest.raises(rf.ProblemError, match="needs a Problem"):
         rf.limit(rf.example("EX1").data)
+    problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 2, "balanced", 0.1, seed=0))
     with pytest.raises(rf.ProblemError, match="max_log_time"):
-        end_of = rf.Problem(rf.example("EX1").data, rf.initialize(2, 2, "balanced", 0.1, seed=0))
-        rf.limit(end_of, max_log_time=-1)
+        rf.limit(problem, max_log_time=-1)

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
 from ..problem._arrays import is_number
+from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
 from ._flow_record import Recorder
 from ._flow_state import State, take
-from ._flow_field import Geometry
 from ._trajectory import Trajectory
 
 _LAST_EARLY = 10.0  # hand over from the exact early phase when max |q| is this many times rtol
@@ -141,12 +141,17 @@ def flow(
     if not isinstance(problem, Problem):
         raise ProblemError(f"flow needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     stop = _until(until)
+    check_effort(rtol, max_steps)
+    settings = {"rtol": float(rtol), "until": repr(stop)}
+    return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
+
+
+def check_effort(rtol: Any, max_steps: Any) -> None:
+    """Refuse tolerances and budgets that make no sense."""
     if not is_number(rtol) or not 1e-12 <= rtol <= 1e-3:
         raise ProblemError(f"rtol = {rtol!r} must lie between 1e-12 and 1e-3.")
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise ProblemError(f"max_steps must be a positive integer, not {max_steps!r}.")
-    settings = {"rtol": float(rtol), "until": repr(stop)}
-    return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
 
 
 def _until(until: Any) -> Until:
@@ -176,10 +181,10 @@ def _run(
             state, t, done = begin(march, stop)
             reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "done") if done else march.run(state, t)
         except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", recorder.result()) from None
+            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
     if reached.why == "rest" and not np.isfinite(goal.log_time):
         raise Undecided(
-            f"the flow comes to rest at log loss {recorder.log_loss[-1]:.6g} and smallest margin "
+            f"the flow comes to rest at log loss {recorder.last.log_loss:.6g} and smallest margin "
             f"{recorder.margin:.6g}: {stop!r} is never reached. The flow up to there is in .partial.",
             recorder.result(),
         )

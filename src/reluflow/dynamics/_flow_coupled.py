@@ -1,8 +1,8 @@
 r"""The coupled phase: all neurons and the loss together, by explicit steps in time.
 
 A balanced neuron is carried as :math:`(u, \rho) = (w/|w|, \log|w|)`, with :math:`u' = s(I - uu^T)D`,
-:math:`\rho' = s\,u \cdot D` (C-INV3), so that sizes of e^-2000 and long stretches of pure growth cost nothing; any other
-as :math:`(w, a)` over its size at the start of the step sequence, with the linear flow :math:`w' = aD`,
+:math:`\rho' = s\,u \cdot D` (C-INV3), so that sizes of e^-2000 and long stretches of pure growth cost nothing; any
+other as :math:`(w, a)` over its size at the start of the step sequence, with the linear flow :math:`w' = aD`,
 :math:`a' = w \cdot D`.
 """
 
@@ -75,7 +75,7 @@ class Chart:
                 return np.asarray((self.base.sign[self.who] * np.exp(out))[:, None] * V)
             size = np.exp(2 * np.where(self.balanced, last, self.unit))
             size *= np.where(self.balanced, self.base.sign[self.who] / np.einsum("jd,jd->j", V, V) ** 0.5, last)
-        return size[:, None] * V
+        return np.asarray(size[:, None] * V)
 
     def margins(self, _s: float, y: Array) -> Array:
         """``q_i``."""

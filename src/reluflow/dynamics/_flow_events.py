@@ -25,20 +25,20 @@ class Coordinates(Protocol):
     """What a chart of either phase offers here."""
 
     @property
-    def geometry(self) -> Geometry: ...  # noqa: D102
+    def geometry(self) -> Geometry: ...
     @property
-    def base(self) -> State: ...  # noqa: D102
+    def base(self) -> State: ...
     @property
-    def pattern(self) -> Pattern: ...  # noqa: D102
+    def pattern(self) -> Pattern: ...
     @property
-    def who(self) -> Mask: ...  # noqa: D102
+    def who(self) -> Mask: ...
     @property
-    def balanced(self) -> Mask: ...  # noqa: D102
-    def rows(self, y: Array) -> tuple[Array, Array]: ...  # noqa: D102
-    def pulls(self, s: float, y: Array) -> Array: ...  # noqa: D102
-    def signs(self) -> Array: ...  # noqa: D102
-    def margins(self, s: float, y: Array) -> Array: ...  # noqa: D102
-    def state(self, y: Array, s: float) -> State: ...  # noqa: D102
+    def balanced(self) -> Mask: ...
+    def rows(self, y: Array) -> tuple[Array, Array]: ...
+    def pulls(self, s: float, y: Array) -> Array: ...
+    def signs(self) -> Array: ...
+    def margins(self, s: float, y: Array) -> Array: ...
+    def state(self, y: Array, s: float) -> State: ...
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
 
 
 def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> list[tuple[int, int]]:
-    """What has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
+    """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
     V, last = chart.rows(y)
     size = np.linalg.norm(V[rows], axis=1)[:, None]
     late = [(int(rows[j]), int(k)) for j, k in np.argwhere(_distances(chart, V, rows) < -_PAST * size)]
@@ -173,7 +173,7 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
 
 
 def _values(chart: Coordinates, pairs: list[tuple[int, int]], s: float, y: Array) -> Array:
-    """What is positive before an event and negative after it, for each of some events."""
+    """Return what is positive before an event and negative after it, for each of some events."""
     V, last = chart.rows(y)
     pulls = chart.pulls(s, y) if any(k == -2 for _, k in pairs) else None
     js, ks = np.array([j for j, _ in pairs]), np.array([k for _, k in pairs])

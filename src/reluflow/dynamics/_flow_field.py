@@ -66,7 +66,9 @@ class Geometry:
 
     def kinks(self, c: Array) -> Array:
         r"""Jump of the force across each hyperplane, along its normal, over 1 - slope: :math:`\sum_i c_i |x_i|`."""
-        return np.bincount(self.faces.of, weights=c * self.problem.data.norms, minlength=self.faces.m)
+        return np.bincount(self.faces.of, weights=c * self.problem.data.norms, minlength=self.faces.m).astype(
+            np.float64
+        )
 
     def slopes(self, sides: Signs) -> Array:
         """``h_i`` for rows of sides, shape (rows, n); on a hyperplane that of its negative side."""
@@ -168,7 +170,13 @@ class Settled:
 
 
 def settle(
-    geometry: Geometry, sign: float, free: Array, on: Index, before: Signs, arriving: npt.NDArray[np.bool_], kinks: Array
+    geometry: Geometry,
+    sign: float,
+    free: Array,
+    on: Index,
+    before: Signs,
+    arriving: npt.NDArray[np.bool_],
+    kinks: Array,
 ) -> Settled:
     """Find the velocity that the inclusion allows at a point on the hyperplanes ``on``.
 

@@ -77,7 +77,7 @@ class LateChart:
         return self.base.sign[self.who]
 
     def neurons(self, s: float, y: Array) -> tuple[Array, Array]:
-        """First-layer rows and output weights, with ``a^2 - |w|^2`` what it was (C-INV1): a follows from |w| or |w| from a."""
+        """First-layer rows and output weights; a from |w| or |w| from a, with ``a^2 - |w|^2`` what it was (C-INV1)."""
         V, last = self.rows(y)
         if self.geometry.frozen:
             return V, self._fixed
@@ -89,7 +89,7 @@ class LateChart:
             return np.asarray(self.signs() * np.exp(self.base.log_a[self.who] - self.unit))
 
     def _factor(self, s: float) -> Array:
-        """What turns products of rows into ``a_j w_j`` at the real scale."""
+        """Return what turns products of rows into ``a_j w_j`` at the real scale."""
         with np.errstate(under="ignore"):
             if self.geometry.frozen:
                 return np.asarray(np.exp(2 * self.unit + self.decay * s))
@@ -121,7 +121,7 @@ class LateChart:
     # -- the field ------------------------------------------------------------------------------------
 
     def pull(self, s: float, y: Array) -> Pull:
-        """Forces of the samples at a point."""
+        """Work out the forces of the samples at a point."""
         problem, live = self.geometry.problem, self.pattern.live
         q = self.margins(s, y)
         log_g = np.where(live, problem.loss.log_force(q), -np.inf)
@@ -167,7 +167,7 @@ class LateChart:
         return rhs
 
     def linearize(self, s: float, y: Array) -> Linear:
-        """Derivative of the field at a point."""
+        """Differentiate the field at a point."""
         pull = self.pull(s, y)
         q, p = pull.q, pull.p
         kink = -1.0 / (1.0 + np.exp(-np.clip(q, -700, 700))) if self.geometry.problem.loss.name == "logistic" else -1.0
@@ -188,7 +188,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Linear:
-    r"""Derivative J of the field: blocks :math:`-\text{decay} + [[0, D], [D^T, 0]]` and the part through the margins."""
+    r"""Derivative J of the field: blocks :math:`-\text{decay} + [[0, D], [D^T, 0]]` and the way through the margins."""
 
     chart: LateChart
     s: float
@@ -223,7 +223,9 @@ class Shift:
         J, chart = self.J, self.J.chart
         V, out = chart.neurons(J.s, J.y)
         size = chart._factor(J.s) @ (out**2 + np.einsum("jd,jd->j", V, V))
-        diagonal = abs(self.c * J.pull.speed) * J.pull.p * np.abs(J.kink) * float(size) * chart.geometry.problem.data.norms**2
+        diagonal = (
+            abs(self.c * J.pull.speed) * J.pull.p * np.abs(J.kink) * float(size) * chart.geometry.problem.data.norms**2
+        )
         return np.flatnonzero(diagonal > _NOTICEABLE)
 
     @cached_property
@@ -271,7 +273,7 @@ class Shift:
         alpha, D, inv = ready[5], ready[6], ready[7]
         out = np.empty_like(rows)
         if self.J.chart.geometry.frozen:
-            return rows / alpha
+            return np.asarray(rows / alpha)
         out[:, -1] = inv * (rows[:, -1] + (self.c / alpha) * np.einsum("jd,jd->j", D, rows[:, :-1]))
         out[:, :-1] = (rows[:, :-1] + self.c * D * out[:, -1:]) / alpha
         return out
@@ -364,7 +366,7 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> 
 
 
 def tolerances(chart: LateChart, y: Array, tol: float) -> Array:
-    """Allowed error of each entry: ``tol`` of the size of its neuron, and less where margins of 10^6 would feel it."""
+    """Return the error allowed: ``tol`` of the size of a neuron, and less where margins of 10^6 would feel it."""
     V, last = chart.rows(y)
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
     if chart.clock == "time":

@@ -15,6 +15,7 @@ from ._flow_field import Geometry
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
 from ._flow_record import Recorder
 from ._flow_state import State, moving, pattern_of
+from ._trajectory import Trajectory
 
 _FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
@@ -62,6 +63,15 @@ class March:
         self.recorder = recorder
         self.tell = tell
         self.steps = 0
+        self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
+
+    def partial(self) -> Trajectory:
+        """Return what there is so far, the phase under way included."""
+        if self._open is not None:
+            name, log_start, begun = self._open
+            self.recorder.phase(name, log_start, self.recorder.last.log_time, self.steps - begun)
+            self._open = None
+        return self.recorder.result()
 
     def run(self, state: State, t: float) -> Reached:
         """Go on from time t to the goal."""
@@ -92,6 +102,7 @@ class March:
         from scipy.integrate import DOP853, RK45
 
         t, h, begun = 0.0, None, self.steps
+        self._open = ("coupled", log_start, begun)
         # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
         t_end = _difference(self.goal.log_time, log_start)
         quiet, still, crowded = 0, 0, False
@@ -106,13 +117,15 @@ class March:
             # Where event follows upon event, steps are too short for a high order to pay.
             method = RK45 if crowded else DOP853
             tol = self.rtol / (100 if crowded else 10)
-            stepper = method(field, t, y, t_end, rtol=np.maximum(rel * tol, 2.3e-14), atol=ab * tol, first_step=first)
+            rel = np.maximum(rel * tol, 2.3e-14)
+            with np.errstate(all="ignore"):
+                stepper = method(field, t, y, t_end, rtol=rel, atol=ab * tol, first_step=first)
             stepper.max_step = here.longest_step(y, stepper.f)
             watch, event = Watch(here), None
             while event is None:
                 if t >= t_end:
                     return self._end("coupled", state, log_start, t, begun, "done")
-                step = self._step(stepper, log_start, here)
+                step = self._step(stepper)
                 quiet += 1
                 t_stop = self._stop(here, step, lambda s, _y: _later(log_start, s))
                 event = watch.first(step)
@@ -143,6 +156,7 @@ class March:
     def _late(self, state: State, log_time: float, clock: Clock) -> Reached:
         begun, log_begun, still = self.steps, log_time, 0
         name = "late"
+        self._open = (name, log_time, begun)
         while True:
             whole = pattern_of(self.geometry, state)
             if not moving(self.geometry, state, whole).any():
@@ -168,12 +182,12 @@ class March:
                     return self._out_of_clock(state, log_begun, log_time, begun)
                 if log_time > _LAST_LATE:
                     raise Undecided(
-                        f"the goal was not reached by log t = {log_time:.3g} (log loss {self.recorder.log_loss[-1]:.6g}, "
-                        f"smallest margin {self.recorder.margin:.6g}): beyond that margins are too large for doubles to "
-                        "tell apart. The flow so far is in .partial.",
-                        self.recorder.result(),
+                        f"the goal was not reached by log t = {log_time:.3g} (log loss "
+                        f"{self.recorder.last.log_loss:.6g}, smallest margin {self.recorder.margin:.6g}): beyond that "
+                        "margins are too large for doubles to tell apart. The flow so far is in .partial.",
+                        self.partial(),
                     )
-                step = self._step(stepper, log_time, here)
+                step = self._step(stepper)
                 stepper.atol = tolerances(here, step.y1, self.rtol / 10)
                 s_stop = self._stop(here, step, here.tau)
                 event = watch.first(step)
@@ -192,7 +206,10 @@ class March:
                         return self._finish(name, state, log_begun, log_time, begun, "late")
                     if clock == "time":
                         noise = _rounding(here, s, step.y1)
-                        if _speed(here, step.y1, field(s, step.y1)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+                        if (
+                            _speed(here, step.y1, field(s, step.y1)) <= max(0.01 * self.rtol, 3 * noise)
+                            and noise < 1e-5
+                        ):
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
                             return self._out_of_clock(state, log_begun, log_time, begun)
@@ -207,22 +224,23 @@ class March:
 
     # -- pieces ---------------------------------------------------------------------------------------
 
-    def _step(self, stepper: Any, log_start: float, here: Coordinates) -> Step:
+    def _step(self, stepper: Any) -> Step:
         if self.steps >= self.max_steps:
             raise BudgetExceeded(
-                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.log_time[-1]:.6g}; raise "
+                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.last.log_time:.6g}; raise "
                 "max_steps. The flow so far is in .partial.",
-                self.recorder.result(),
+                self.partial(),
             )
         self.steps += 1
         t0, y0 = stepper.t, stepper.y.copy()
         f0 = getattr(stepper, "f", None)  # explicit steppers have it, BDF does not
-        stepper.step()
+        with np.errstate(all="ignore"):  # a trial step may go anywhere; it is rejected
+            stepper.step()
         if stepper.status == "failed":
             raise Undecided(
-                f"the step size fell below rounding after log t = {self.recorder.log_time[-1]:.6g}: accuracy "
+                f"the step size fell below rounding after log t = {self.recorder.last.log_time:.6g}: accuracy "
                 f"rtol = {self.rtol:g} cannot be met there. The flow so far is in .partial.",
-                self.recorder.result(),
+                self.partial(),
             )
         t1, y1, f1 = stepper.t, stepper.y.copy(), getattr(stepper, "f", None)
         dense: list[Any] = []
@@ -275,7 +293,7 @@ class March:
             raise Undecided(
                 f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neuron])}): "
                 "the flow chatters there. The flow so far is in .partial.",
-                self.recorder.result(),
+                self.partial(),
             )
         for change in changes:
             self._note(change, log_time)
@@ -297,16 +315,17 @@ class March:
 
     def _finish(self, name: str, state: State, log_start: float, log_end: float, begun: int, why: Why) -> Reached:
         self.recorder.phase(name, log_start, log_end, self.steps - begun)
+        self._open = None
         return Reached(state, log_end, why)
 
     def _out_of_clock(self, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
         if log_time >= self.goal.log_time:
             return self._finish("late", state, log_begun, log_time, begun, "done")
         raise Undecided(
-            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: the pulls of points that "
-            "cannot be reconciled cancel to rounding there, and it cannot be followed further. The flow so far is in "
-            ".partial.",
-            self.recorder.result(),
+            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: the pulls of "
+            "points that cannot be reconciled cancel to rounding there, and it cannot be followed further. The flow so "
+            "far is in .partial.",
+            self.partial(),
         )
 
 

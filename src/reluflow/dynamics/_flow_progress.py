@@ -20,7 +20,11 @@ def bar(log_end: float, show: bool | None) -> Iterator[Callable[[float], None]]:
 
     console = Console(stderr=True)
     with Progress(
-        TextColumn("flow"), BarColumn(), TextColumn("log t = {task.fields[at]:.4g}"), TimeElapsedColumn(), console=console
+        TextColumn("flow"),
+        BarColumn(),
+        TextColumn("log t = {task.fields[at]:.4g}"),
+        TimeElapsedColumn(),
+        console=console,
     ) as shown:
         # log t runs over many decades, so the bar shows log(1 + log t).
         total = float(np.log1p(max(log_end, 0.0))) if np.isfinite(log_end) else None

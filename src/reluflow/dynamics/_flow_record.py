@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +18,21 @@ _MOST = 800  # records kept; beyond, every other one is dropped, and from then o
 _EARLY = 40  # records of the early phase
 
 
+class Record(NamedTuple):
+    """One moment."""
+
+    log_time: float
+    log_loss: float
+    state: State
+
+
 class Recorder:
     """Grows while a flow is integrated; `result` makes a trajectory of it at any moment."""
 
     def __init__(self, problem: Problem, settings: dict[str, Any]) -> None:
         self.problem = problem
         self.settings = settings
-        self.log_time: list[float] = []
-        self.log_loss: list[float] = []
-        self.states: list[State] = []
+        self.records: list[Record] = []
         self.events: list[tuple[float, int, int, str]] = []
         self.chunks: list[Events] = []
         self.phases: list[Phase] = []
@@ -34,25 +40,26 @@ class Recorder:
         self._stride, self._idle, self._spare = 1, 0, False
 
     def add(self, log_time: float, state: State, q: Array) -> None:
-        """Record a state and its margins."""
-        if self._idle < self._stride - 1 and self.states:  # the newest is always there, but not kept
+        """Record a state and its margins; the newest is always there, others only every so many steps."""
+        if self._idle < self._stride - 1 and self.records:
             self._idle += 1
             if self._spare:
-                for column in (self.log_time, self.log_loss, self.states):
-                    column.pop()  # type: ignore[attr-defined]
+                self.records.pop()
             self._spare = True
         else:
             self._idle, self._spare = 0, False
-        if self.log_time and log_time < self.log_time[-1]:
-            log_time = self.log_time[-1]
-        self.log_time.append(log_time)
-        self.log_loss.append(self.problem.log_loss_of(q))
-        self.states.append(state)
+        if self.records:
+            log_time = max(log_time, self.records[-1].log_time)
+        self.records.append(Record(log_time, self.problem.log_loss_of(q), state))
         self.margin = float(q.min())
-        if len(self.states) > _MOST:
-            for column in (self.log_time, self.log_loss, self.states):
-                column[:] = column[::2] if len(column) % 2 else [*column[::2], column[-1]]  # type: ignore[index]
+        if len(self.records) > _MOST:
+            self.records = self.records[::2] + ([] if len(self.records) % 2 else self.records[-1:])
             self._stride *= 2
+
+    @property
+    def last(self) -> Record:
+        """The newest record."""
+        return self.records[-1]
 
     def event(self, log_time: float, neuron: int, sample: int, kind: str) -> None:
         """Note an event."""
@@ -78,6 +85,9 @@ class Recorder:
             self.chunks.append(rows)
             pieces += found.size
         times = np.linspace(0.0, t, _EARLY + 1)[1:] if t > 0 else np.empty(0)
+        turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
+        if turns.size:  # neurons may turn within the first instant of a long phase
+            times = np.union1d(times, np.geomspace(turns.min() / 10, turns.max(), _EARLY))
         U, log_w, log_a, sign = (f(times) for f in (run.directions, run.log_norms, run.log_outs, run.output_signs))
         none = np.empty((run.p, 0), dtype=np.int8)
         for k, time in enumerate(times):
@@ -89,14 +99,15 @@ class Recorder:
         """Everything so far."""
         events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
         events = events[np.argsort(events["log_time"], kind="stable")]
+        states = [r.state for r in self.records]
         return Trajectory(
             self.problem,
-            np.array(self.log_time),
-            np.array(self.log_loss),
-            np.stack([s.U for s in self.states]),
-            np.stack([s.log_w for s in self.states]),
-            np.stack([s.log_a for s in self.states]),
-            np.stack([s.sign for s in self.states]).astype(np.int8),
+            np.array([r.log_time for r in self.records]),
+            np.array([r.log_loss for r in self.records]),
+            np.stack([s.U for s in states]),
+            np.stack([s.log_w for s in states]),
+            np.stack([s.log_a for s in states]),
+            np.stack([s.sign for s in states]).astype(np.int8),
             events,
             tuple(self.phases),
             "flow",

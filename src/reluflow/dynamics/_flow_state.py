@@ -101,7 +101,7 @@ def _settle_start(
 def settle_neuron(
     geometry: Geometry, state: State, j: int, on: Index, before: Signs, arriving: Mask, c: Array, kinks: Array
 ) -> tuple[Signs, bool]:
-    """New sides of neuron j, which lies on the hyperplanes ``on``, and whether they are the only ones."""
+    """Find the new sides of neuron j, which lies on the hyperplanes ``on``, and whether they are the only ones."""
     row = state.sides[j].copy()
     row[on] = -1
     free = (geometry.slopes(row[None])[0] * c) @ geometry.X
@@ -126,8 +126,8 @@ def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:
 def ties(geometry: Geometry, state: State, who: Mask, unit: Array) -> tuple[Mask, Array]:
     """Whose output weight is given by ``|w|`` and the conserved ``a^2 - |w|^2``, and that in units of ``e^(2 unit)``.
 
-    Where it is not negative, a keeps its sign for ever (C-INV1) and follows from |w|; else |w| follows from a. Either way
-    errors are not amplified.
+    Where it is not negative, a keeps its sign for ever (C-INV1) and follows from |w|; else |w| follows from a. Either
+    way errors are not amplified.
     """
     if geometry.frozen:
         return np.zeros(unit.size, dtype=bool), np.zeros(unit.size)

@@ -204,7 +204,7 @@ def _logs(values: Iterable[float] | None, name: str) -> Array:
     numbers = np.array([_number(v, name) for v in values or ()])
     if not (numbers > 0).all():
         raise ProblemError(f"{name} must be positive numbers; for scales no double can hold give log_scales.")
-    return np.log(numbers)
+    return np.asarray(np.log(numbers))
 
 
 def _number(value: object, name: str) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..margins import KKT, GlobalMargin
 from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
-from ..problem._arrays import Array
+from ..problem._arrays import Array, is_number
+from ._flow import Until, begin, check_effort
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
 from ._flow_record import Recorder
@@ -151,8 +152,9 @@ def limit(
 
     if not isinstance(problem, Problem):
         raise ProblemError(f"limit needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
-    if not max_log_time > 0:
-        raise ProblemError(f"max_log_time = {max_log_time!r}: a positive number is needed.")
+    check_effort(rtol, max_steps)
+    if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")
     geometry = Geometry(problem)
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with bar(max_log_time, progress) as tell:
@@ -160,7 +162,7 @@ def limit(
         try:
             found = _search(march, float(max_log_time))
         except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", recorder.result()) from None
+            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
     small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
     if found.kind == "margin" and (small if optimum is None else optimum):
         found = _with_optimum(found)
@@ -168,8 +170,6 @@ def limit(
 
 
 def _search(march: March, max_log_time: float) -> Limit:
-    from ._flow import Until, begin
-
     geometry, recorder = march.geometry, march.recorder
     state, t, _ = begin(march, Until(log_time=max_log_time))
     reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled")
@@ -191,8 +191,8 @@ def _search(march: March, max_log_time: float) -> Limit:
             return _accept(march, found, evidence)
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     raise Undecided(
-        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a larger "
-        "max_log_time goes on.",
+        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a "
+        "larger max_log_time goes on.",
         recorder.result(),
     )
 
@@ -202,8 +202,8 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
     log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
     last = run.events["log_time"].max(initial=-np.inf)
     fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
-    at = int(np.searchsorted(run.log_time, max(last, *fitted[-1:]), side="right")) - 1
-    grown = float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0)))
+    at = int(np.searchsorted(run.log_time, max([last, *fitted[-1:]]), side="right")) - 1
+    grown = float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0))) if fitted else 1.0
     k = found.certificate
     residual = max(k.residual, k.balance or 0.0)
     decays = [g.rate for g in found.groups if g.share == 0 and np.isfinite(g.rate)]
@@ -212,11 +212,19 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
     gap, before, exponent = _approach(run, data, found.margin, log_R, at)
     share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
     return (
-        Evidence("quiet", grown, grown >= _QUIET, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
+        Evidence(
+            "quiet",
+            grown,
+            grown >= _QUIET,
+            f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event",
+        ),
         Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
         Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
         Evidence(
-            "vanishing", slowest, slowest < 1 - 1e-9, f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}"
+            "vanishing",
+            slowest,
+            slowest < 1 - 1e-9,
+            f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}",
         ),
         Evidence(
             "approach",
@@ -244,23 +252,33 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
         reason = f"{len(living)} groups of neurons, normalised margin {found.margin:.10g}"
-        return Limit(problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run)
+        return Limit(
+            problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run
+        )
     missing = np.setdiff1d(np.arange(n), found.live)
     floor = float(problem.weight * lost * problem.loss.value(0.0))
     beyond = max((float((g.direction @ problem.data.X[missing].T).max()) for g in living), default=-np.inf)
     evidence += (
-        Evidence("lost", beyond, beyond < 0, f"on the {lost} lost points every living group is negative, at most {beyond:.2e}"),
+        Evidence(
+            "lost",
+            beyond,
+            beyond < 0,
+            f"on the {lost} lost points every living group is negative, at most {beyond:.2e}",
+        ),
     )
     if beyond >= 0:
         raise Undecided(
-            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: {evidence[-1].text}.",
+            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: "
+            f"{evidence[-1].text}.",
             run,
         )
     reason = (
-        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and no "
-        f"margin limit exists; on the other points the margin tends to {found.margin:.10g}"
+        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
+        f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
     )
-    return Limit(problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run)
+    return Limit(
+        problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run
+    )
 
 
 def _resting(march: March, reached: Reached) -> Limit:
@@ -269,10 +287,12 @@ def _resting(march: March, reached: Reached) -> Limit:
     loss = float(np.exp(problem.log_loss(net)))
     q = net.margins(problem.data)
     reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not classified: "
-        "the parameters stay bounded and there is no limit at infinity"
+        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not "
+        "classified: the parameters stay bounded and there is no limit at infinity"
     )
-    evidence = (Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),)
+    evidence = (
+        Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
+    )
     return Limit(problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run)
 
 

@@ -9,6 +9,7 @@ solves a hard-margin problem.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,6 +67,17 @@ class Candidate:
     live: Index  # samples that some group feels
 
 
+class Groups(NamedTuple):
+    """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm."""
+
+    data: Dataset
+    live: Index
+    patterns: Signs
+    signs: Array
+    members: list[Index]
+    shares: Array
+
+
 def candidate(geometry: Geometry, state: State) -> Candidate | str:
     """Solve the program of the present patterns; a sentence where it has no solution."""
     whole = pattern_of(geometry, state)
@@ -87,26 +99,17 @@ def candidate(geometry: Geometry, state: State) -> Candidate | str:
     if live.size == 0:
         return "no neuron feels any sample"
     data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
-    solve = _first_layer if geometry.frozen else _both_layers
+    groups = Groups(data, live, patterns, signs, members, shares)
     try:
-        return solve(geometry, state, data, live, patterns, signs, members, shares)
+        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
     except Undecided as exc:
         return f"the program of these patterns was not solved: {exc}"
 
 
-def _both_layers(
-    geometry: Geometry,
-    state: State,
-    data: Dataset,
-    live: Index,
-    patterns: Signs,
-    signs: Array,
-    members: list[Index],
-    shares: Array,
-) -> Candidate | str:
-    slope = geometry.slope
+def _both_layers(slope: float, present: Groups) -> Candidate | str:
+    data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     order = np.argsort(-shares)
     taken = [int(g) for g in order if shares[g] >= _CARRIES]
@@ -166,16 +169,8 @@ def _walls(data: Dataset, v: Array, pattern: Signs) -> int:
     return int(((cosine < _WALL) & (pattern != 0) & (norms > 0)[:, None]).any(axis=1).sum())
 
 
-def _first_layer(
-    geometry: Geometry,
-    state: State,
-    data: Dataset,
-    live: Index,
-    patterns: Signs,
-    signs: Array,
-    members: list[Index],
-    shares: Array,
-) -> Candidate | str:
+def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate | str:
+    data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
     mass = np.array([np.exp(np.logaddexp.reduce(2 * state.log_a[js])) for js in members])
@@ -212,5 +207,10 @@ def _first_layer(
         for g in range(len(members))
     )
     return Candidate(
-        network, network.normalized_margin(data, "first"), groups, kkt(data, network, "first"), _walls(data, u, here), live
+        network,
+        network.normalized_margin(data, "first"),
+        groups,
+        kkt(data, network, "first"),
+        _walls(data, u, here),
+        live,
     )

@@ -167,12 +167,12 @@ class Trajectory:
         """
         if (log_time is None) == (time is None):
             raise ProblemError("at needs either time= or log_time=.")
-        wanted = log_time if log_time is not None else time
-        if not is_number(wanted) or np.isnan(wanted) or (time is not None and time < 0):
+        wanted: Any = log_time if log_time is not None else time
+        if not is_number(wanted) or np.isnan(wanted) or (time is not None and wanted < 0):
             raise ProblemError(f"at needs one time (not negative) or one log_time, not {wanted!r}.")
         if time is not None:
-            log_time = float(np.log(time)) if time > 0 else -np.inf
-        assert log_time is not None
+            log_time = float(np.log(wanted)) if wanted > 0 else -np.inf
+        log_time = float(log_time or 0.0)
         if log_time > self.log_time[-1] or log_time < self.log_time[0]:
             raise ProblemError(
                 f"log_time = {log_time:g} is outside the run, which covers {self.log_time[0]:g} to "
@@ -190,9 +190,7 @@ class Trajectory:
     @property
     def log_norm(self) -> Array:
         r"""Log of the norm of the trained parameters, shape (T,)."""
-        parts = 2 * (
-            self.log_norms if self.problem.train == "first" else np.hstack([self.log_norms, self.log_outs])
-        )
+        parts = 2 * (self.log_norms if self.problem.train == "first" else np.hstack([self.log_norms, self.log_outs]))
         return np.asarray(np.logaddexp.reduce(parts, axis=1) / 2)
 
     def margins(self) -> Array:
@@ -217,15 +215,15 @@ class Trajectory:
         r""":math:`|W|_F^2 / |W|_2^2`, shape (T,); nan for a zero first layer."""
         from ..margins import stable_rank
 
-        live = np.isfinite(self.log_norms).any(axis=1)
+        live = np.asarray(np.isfinite(self.log_norms).any(axis=1))
         return np.array([stable_rank(self.network(k)) if live[k] else np.nan for k in range(len(self))])
 
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
 
-        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest of :math:`a_j^2, |w_j|^2` there and
-        at the start; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not. Zero for
-        ``train="first"``.
+        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest of :math:`a_j^2, |w_j|^2` there
+        and at the start; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not.
+        Zero for ``train="first"``.
         """
         if self.problem.train == "first":
             return np.zeros(len(self))
@@ -298,15 +296,22 @@ class Trajectory:
         found = read_npz(path, need=need, error=ProblemError)
         try:
             text = json.loads(str(found["text"]))
-            scales = {k: found[k].item() if found[k].ndim == 0 else found[k] for k in found if k.startswith("log_scale")}
+            scales = {
+                k: found[k].item() if found[k].ndim == 0 else found[k] for k in found if k.startswith("log_scale")
+            }
             net = Network(found["W"], found["a"], float(found["slope"]), **scales)
             problem = Problem(
                 Dataset(found["X"], found["y"], name=text["name"]), net, text["loss"], text["reduction"], text["train"]
             )
-            arrays = [found[k] for k in ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")]
-            phases = tuple(Phase(*phase) for phase in text["phases"])
-            events = found["events"].astype(EVENT)
-            return Trajectory(problem, *arrays, events, phases, text["method"], text["settings"])
+            arrays = {k: found[k] for k in ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")}
+            return Trajectory(
+                problem,
+                events=found["events"].astype(EVENT),
+                phases=tuple(Phase(*phase) for phase in text["phases"]),
+                method=text["method"],
+                settings=text["settings"],
+                **arrays,
+            )
         except (KeyError, TypeError, ValueError) as exc:
             raise ProblemError(f"{path} is not a trajectory that reluflow wrote: {exc}.") from None
 
