@@ -154,3 +154,13 @@ def test_refusals():
     problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 2, "balanced", 0.1, seed=0))
     with pytest.raises(rf.ProblemError, match="max_log_time"):
         rf.limit(problem, max_log_time=-1)
+
+
+def test_stall_with_neurons_sliding_on_the_lost_point():
+    # D9 with ReLU: the negative neurons end on the hyperplane of point 8, which no positive one feels; its slope there
+    # tends to 0 as the forces of the others do.
+    data = rf.example("D9").data
+    found = rf.limit(rf.Problem(data, rf.initialize(2, 12, log_scale=-3000)))
+    assert found.kind == "stall"
+    assert found.loss_floor == pytest.approx(np.log(2) / 9)
+    assert found.trajectory.loss[-1] == pytest.approx(found.loss_floor, rel=1e-9)

@@ -13,6 +13,9 @@ from . import _data
 from ._align import align
 from ._certify import certify
 from ._common import Command, Json, emit
+from ._descend import descend
+from ._flow import flow
+from ._limit import limit
 
 app = typer.Typer(
     name="reluflow",
@@ -23,6 +26,9 @@ app = typer.Typer(
 )
 app.command(cls=Command)(align)
 app.command(cls=Command)(certify)
+app.command(cls=Command)(descend)
+app.command(cls=Command)(flow)
+app.command(cls=Command)(limit)
 app.add_typer(_data.app, name="data")
 
 

@@ -14,7 +14,7 @@ from ._flow import Until, begin, check_effort
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
 from ._flow_record import Recorder
-from ._limit_candidate import Candidate, LimitGroup, candidate
+from ._limit_candidate import Candidate, LimitGroup, Lost, candidate
 from ._trajectory import Trajectory
 
 #: Log times at which the patterns reached are put to the test.
@@ -185,6 +185,12 @@ def _search(march: March, max_log_time: float) -> Limit:
         if isinstance(found, str):
             why = found
             continue
+        if isinstance(found, Lost):
+            grown = _grown(recorder.result())[0]
+            if grown >= _QUIET**2:
+                return _lost(march, reached, found, grown)
+            why = f"neurons slide on points that are lost, and |theta|^2 grew only by {grown:.3g} since the last event"
+            continue
         evidence = _evidence(recorder, found)
         failed = [e for e in evidence if not e.holds]
         if not failed:
@@ -199,11 +205,7 @@ def _search(march: March, max_log_time: float) -> Limit:
 
 def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
     run = recorder.result()
-    log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
-    last = run.events["log_time"].max(initial=-np.inf)
-    fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
-    at = int(np.searchsorted(run.log_time, max([last, *fitted[-1:]]), side="right")) - 1
-    grown = float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0))) if fitted else 1.0
+    grown, at, log_R = _grown(run)
     k = found.certificate
     residual = max(k.residual, k.balance or 0.0)
     decays = [g.rate for g in found.groups if g.share == 0 and np.isfinite(g.rate)]
@@ -234,6 +236,33 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
         ),
         Evidence("shares", share, share <= 0.2, f"shares of the groups differ by {share:.1e} from the flow's"),
     )
+
+
+def _grown(run: Trajectory) -> tuple[float, int, Array]:
+    """By how much R grew since the data were fitted and the last event, the record there, and log R."""
+    log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
+    last = run.events["log_time"].max(initial=-np.inf)
+    fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
+    at = int(np.searchsorted(run.log_time, max([last, *fitted[-1:]]), side="right")) - 1
+    return (float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0))) if fitted else 1.0), at, log_R
+
+
+def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
+    """Answer for a stall in which neurons slide on a lost point: exact floor, direction of the flow."""
+    problem, run = march.geometry.problem, march.recorder.result()
+    floor = float(problem.weight * found.points.size * problem.loss.value(0.0))
+    net = reached.state.network(problem.net.slope).normalized(problem.train)
+    rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
+    margin = net.normalized_margin(rest, problem.train)
+    reason = (
+        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: the "
+        f"loss tends to {floor:.6g} and no margin limit exists; on the other points the flow has margin {margin:.6g}"
+    )
+    evidence = (
+        Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
+        Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
+    )
+    return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run)
 
 
 def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:

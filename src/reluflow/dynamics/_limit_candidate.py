@@ -78,7 +78,13 @@ class Groups(NamedTuple):
     shares: Array
 
 
-def candidate(geometry: Geometry, state: State) -> Candidate | str:
+class Lost(NamedTuple):
+    """Points that no neuron feels, on the hyperplane of one of which a group slides: its slope there tends to 0."""
+
+    points: Index
+
+
+def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     """Solve the program of the present patterns; a sentence where it has no solution."""
     whole = pattern_of(geometry, state)
     who = np.flatnonzero(moving(geometry, state, whole) & (state.sign != 0))
@@ -100,6 +106,9 @@ def candidate(geometry: Geometry, state: State) -> Candidate | str:
         return "no neuron feels any sample"
     data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
     groups = Groups(data, live, patterns, signs, members, shares)
+    lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
+    if (patterns[shares >= _CARRIES][:, lost] == 0).any():
+        return Lost(lost)
     try:
         return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
     except NotSeparable as exc:
