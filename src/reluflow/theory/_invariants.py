@@ -1,0 +1,149 @@
+"""What every gradient flow of a two-layer network keeps, on any data and at any scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics import Trajectory
+from ._base import Array, Claim, Condition, Observation
+from ._facts import Facts
+from ._watch import ON, Flags, judged, watch, when
+
+
+class Balance(Claim):
+    """C-INV1."""
+
+    id = "C-INV1"
+    paper = "PL"
+    statement = "a_j^2 - |w_j|^2 is constant; where it is >= 0 and a_j(0) != 0, a_j never changes sign."
+    falsifier = "a run in which a_j^2 - |w_j|^2 drifts by more than the integration error, or such an a_j changes sign."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers,)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        drift, tol = _balance_drift(run), watch(facts, run).tol
+        worst = int(np.argmax(drift))
+        text = f"largest relative drift of a_j^2 - |w_j|^2: {drift[worst]:.3g} at {when(run.log_time[worst])}."
+        found = [judged(self, run, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
+        held = facts.net.log_outs >= facts.log_norms - 1e-12 * np.maximum(1.0, np.abs(facts.log_norms))
+        held &= facts.signs != 0
+        flipped = held & (run.signs != facts.signs).any(axis=0)
+        j = int(np.argmax(flipped))
+        text = f"neuron {j} changes the sign of its output." if flipped.any() else "no such a_j changes sign."
+        found.append(judged(self, run, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
+        return tuple(found)
+
+
+def _balance_drift(run: Trajectory) -> Array:
+    """Largest change of ``a_j^2 - |w_j|^2`` at each record, relative to the size of the neuron then or at the start."""
+    size = np.maximum(run.log_norms, run.log_outs)
+    top = np.maximum(size, size[0])
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(under="ignore"):
+        now, start = (
+            np.exp(2 * (a - top)) - np.exp(2 * (w - top))
+            for a, w in ((run.log_outs, run.log_norms), (run.log_outs[0], run.log_norms[0]))
+        )
+    return np.asarray(np.abs(now - start).max(axis=1))
+
+
+class Pairs(Claim):
+    """C-INV2."""
+
+    id = "C-INV2"
+    paper = "ML"
+    statement = "While neurons j and k have the same active samples, w_j.w_k - a_j a_k is constant."
+    falsifier = "two neurons with equal active sets between two records and a different w_j.w_k - a_j a_k."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers,)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        units = facts.data.X / facts.data.norms[:, None]
+        worst, where, pairs = 0.0, None, 0
+        before: Array | None = None
+        for k in range(len(run)):
+            cosine = run.directions[k] @ units.T
+            if before is not None:
+                stable = ((cosine > ON) == (before > ON)).all(axis=1) & (np.abs(cosine) > ON).all(axis=1)
+                stable &= ~np.isin(np.arange(run.p), _changing(run, k))
+                stable &= (
+                    np.isfinite(run.log_norms[k]) & np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
+                )
+                size, pair, count = _pair_drift(run, k, cosine > ON, np.flatnonzero(stable))
+                pairs += count
+                if size > worst:
+                    worst, where = size, (k, *pair)
+            before = cosine
+        if not pairs:
+            return (self.seen(None, "no two neurons had the same active samples over a step."),)
+        tol = watch(facts, run).tol
+        text = f"largest relative change of w_j.w_k - a_j a_k in a step: {worst:.3g} ({pairs} comparisons)."
+        return (judged(self, run, worst <= tol, text, worst, tol, where),)
+
+
+def _changing(run: Trajectory, record: int) -> npt.NDArray[np.int64]:
+    """Neurons with an event in the step before a record."""
+    times = run.events["log_time"]
+    inside = (times >= run.log_time[record - 1]) & (times <= run.log_time[record])
+    return np.asarray(run.events["neuron"][inside])
+
+
+def _pair_drift(
+    run: Trajectory, k: int, active: Flags, members: npt.NDArray[np.intp]
+) -> tuple[float, tuple[int, int], int]:
+    """Largest relative change of the invariant in step k, each neuron against the first one of its pattern."""
+    leader: dict[bytes, int] = {}
+    worst, pair, count = 0.0, (0, 0), 0
+    for j in members.tolist():
+        first = leader.setdefault(active[j].tobytes(), j)
+        if first == j:
+            continue
+        count += 1
+        values = []
+        top = max(_log_size(run, r, first) + _log_size(run, r, j) for r in (k - 1, k))
+        for r in (k - 1, k):
+            inner = float(run.directions[r, first] @ run.directions[r, j])
+            weights = run.log_norms[r, first] + run.log_norms[r, j] - top
+            outs = run.log_outs[r, first] + run.log_outs[r, j] - top
+            sign = int(run.signs[r, first]) * int(run.signs[r, j])
+            values.append(inner * np.exp(weights) - sign * np.exp(outs))
+        if abs(values[1] - values[0]) > worst:
+            worst, pair = float(abs(values[1] - values[0])), (first, j)
+    return worst, pair, count
+
+
+def _log_size(run: Trajectory, record: int, neuron: int) -> float:
+    return float(max(run.log_norms[record, neuron], run.log_outs[record, neuron]))
+
+
+class Directions(Claim):
+    """C-INV3."""
+
+    id = "C-INV3"
+    paper = "ML"
+    statement = "From a balanced start a_j = s_j |w_j| for ever, so directions obey u' = s P_u D, (log|w|)' = s u.D."
+    falsifier = "a run from a balanced start in which |a_j| and |w_j| part."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers, facts.balanced)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(run.log_norms - run.log_outs)
+        # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
+        start = np.maximum(0.0, run.log_norms[0] - run.log_norms)
+        with np.errstate(under="ignore"):
+            gap = np.where(np.isnan(gap), 0.0, gap * np.exp(-2 * start)) / np.maximum(1.0, np.abs(run.log_norms))
+        k, j = divmod(int(np.argmax(gap)), run.p)
+        tol = watch(facts, run).tol
+        text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
+        return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
+
+
+INVARIANTS: tuple[Claim, ...] = (Balance(), Pairs(), Directions())
