@@ -109,8 +109,8 @@ def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
     for _ in range(60):
         late = _overdue(chart, hi, y_hi, rows)
         if found is not None:
-            late = [pair for pair in late if pair != (found.neuron, found.surface)]
-        if not late:
+            late = late[(late != (found.neuron, found.surface)).any(axis=1)]
+        if not late.size:
             break
         found = _locate(chart, step, late, hi, y_hi)
         if found.clock <= step.t0:
@@ -119,18 +119,20 @@ def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
     return found
 
 
-def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> list[tuple[int, int]]:
+def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> Index:
     """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
     V, last = chart.rows(y)
     size = np.linalg.norm(V[rows], axis=1)[:, None]
-    late = [(int(rows[j]), int(k)) for j, k in np.argwhere(_distances(chart, V, rows) < -_PAST * size)]
+    js, ks = np.nonzero(_distances(chart, V, rows) < -_PAST * size)
+    late = np.column_stack([rows[js], ks])
+    more: list[tuple[int, int]] = []
     loose = ~chart.balanced
     if not chart.geometry.frozen and loose.any():
-        late += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
+        more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
     if chart.pattern.held:
         c = chart.pulls(s, y)
-        late += [(chart.pattern.first(g), -2) for g in chart.pattern.held if _room(chart, g, c) < 0]
-    return late
+        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if _room(chart, g, c) < 0]
+    return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
 
 def _room(chart: Coordinates, g: int, c: Array) -> float:
@@ -172,11 +174,11 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
     return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
 
 
-def _values(chart: Coordinates, pairs: list[tuple[int, int]], s: float, y: Array) -> Array:
+def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
     """Return what is positive before an event and negative after it, for each of some events."""
     V, last = chart.rows(y)
-    pulls = chart.pulls(s, y) if any(k == -2 for _, k in pairs) else None
-    js, ks = np.array([j for j, _ in pairs]), np.array([k for _, k in pairs])
+    js, ks = pairs.T
+    pulls = chart.pulls(s, y) if (ks == -2).any() else None
     plain = np.maximum(ks, 0)
     out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
     for i in np.flatnonzero(ks < 0):
@@ -187,7 +189,7 @@ def _values(chart: Coordinates, pairs: list[tuple[int, int]], s: float, y: Array
     return np.asarray(out)
 
 
-def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: float, y_hi: Array) -> Happening:
+def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array) -> Happening:
     """Solve for the time of one overdue event: the one that seems to come first."""
     left, right = _values(chart, late, step.t0, step.y0), _values(chart, late, hi, y_hi)
     lo = np.full(left.size, step.t0)
@@ -197,20 +199,21 @@ def _locate(chart: Coordinates, step: Step, late: list[tuple[int, int]], hi: flo
         if stuck.size == 0:
             break
         s = step.t0 + (hi - step.t0) * 2.0**-k
-        now = _values(chart, [late[i] for i in stuck], s, step.dense(s))
+        now = _values(chart, late[stuck], s, step.dense(s))
         clear = stuck[now > 0]
         lo[clear], left[clear] = s, now[now > 0]
         stuck = stuck[now <= 0]
     guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
     best = int(np.argmin(guess))
+    neuron, surface = (int(x) for x in late[best])
     if left[best] <= 0:
-        return Happening(step.t0, *late[best])
+        return Happening(step.t0, neuron, surface)
 
     def value(s: float) -> float:
         y = step.y0 if s == step.t0 else y_hi if s == hi else step.dense(s)
-        return float(_values(chart, [late[best]], s, y)[0])
+        return float(_values(chart, late[best : best + 1], s, y)[0])
 
-    return Happening(root(value, float(lo[best]), hi), *late[best])
+    return Happening(root(value, float(lo[best]), hi), neuron, surface)
 
 
 @dataclass(frozen=True)

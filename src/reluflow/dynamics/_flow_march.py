@@ -105,7 +105,7 @@ class March:
         self._open = ("coupled", log_start, begun)
         # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
         t_end = _difference(self.goal.log_time, log_start)
-        quiet, still, crowded = 0, 0, False
+        quiet, still, crowded, last = 0, 0, False, 0.0
         while True:
             whole = pattern_of(self.geometry, state)
             if not moving(self.geometry, state, whole).any():
@@ -148,7 +148,9 @@ class March:
                 crowded, h = False, None
                 continue
             crowded = quiet == 1
-            h = max(stepper.h_abs, 1e-12 * abs(event.clock), 1e-300)
+            gap = event.clock - last
+            last = event.clock
+            h = max(min(stepper.h_abs, 4 * gap if crowded and gap > 0 else np.inf), 1e-12 * abs(event.clock), 1e-300)
             still = still + 1 if event.clock <= t else 0
             t, quiet = event.clock, 0
             state = self._pass(here, event, t, step.dense(t), field(t, step.dense(t)), _later(log_start, t), still)

@@ -256,7 +256,7 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
     margin = net.normalized_margin(rest, problem.train)
     reason = (
         f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: the "
-        f"loss tends to {floor:.6g} and no margin limit exists; on the other points the flow has margin {margin:.6g}"
+        f"loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
     )
     evidence = (
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
