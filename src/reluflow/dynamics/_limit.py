@@ -255,8 +255,8 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
     reason = (
-        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: the "
-        f"loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
+        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: "
+        f"the loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
     )
     evidence = (
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
