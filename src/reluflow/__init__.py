@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .data import load as load
     from .data import make as make
     from .data import save as save
+    from .deep import from_torch as from_torch
+    from .deep import head as head
     from .dynamics import Alignment as Alignment
     from .dynamics import Ladder as Ladder
     from .dynamics import Limit as Limit
@@ -67,6 +69,8 @@ if TYPE_CHECKING:
     from .problem import ReluflowError as ReluflowError
     from .problem import Undecided as Undecided
     from .problem import initialize as initialize
+    from .report import Explanation as Explanation
+    from .report import explain as explain
     from .sectors import ExtremalDirections as ExtremalDirections
     from .sectors import alignment_constants as alignment_constants
     from .sectors import cones_of as cones_of
@@ -91,6 +95,7 @@ _HOME_OF = {
     "DataError": "problem",
     "Dataset": "problem",
     "Example": "data",
+    "Explanation": "report",
     "ExtremalDirections": "sectors",
     "Finding": "theory",
     "GlobalMargin": "margins",
@@ -129,11 +134,14 @@ _HOME_OF = {
     "embed": "margins",
     "example": "data",
     "examples": "data",
+    "explain": "report",
     "extremal_directions": "sectors",
     "flow": "dynamics",
+    "from_torch": "deep",
     "global_max_margin": "margins",
     "grouped_margin": "margins",
     "hard_margin": "margins",
+    "head": "deep",
     "initialize": "problem",
     "kkt": "margins",
     "ladder": "dynamics",

@@ -365,7 +365,7 @@ class SharpLimit(Claim):
                 if wanted[column]:
                     values[f"norm of the group over log t ({name})"] = (np.exp(sizes[:, column]) / L, b[name])
         observed = [
-            _shrinking(self, run, name, trend(L, np.abs(found - limit), seen.settled), float(found[-1]), limit)
+            _shrinking(self, run, name, trend(L, found - limit, seen.settled), float(found[-1]), limit)
             for name, (found, limit) in values.items()
         ]
         if "margin_rate" in b:

@@ -114,7 +114,7 @@ class Watch:
             return None if done is None else float(self.run.log_time[0])
         first, last = self.run.log_time[done - 1], self.run.log_time[done]
         times = self.run.events["log_time"]
-        inside = times[(times > first) & (times <= last)]
+        inside = times[(times >= first) & (times <= last)]  # a record may be taken at an event, on the hyperplane
         return float(inside.max() if inside.size else last)
 
     def members(self, record: int) -> tuple[Flags, Flags]:
@@ -277,6 +277,9 @@ def trend(log_time: Array, error: Array, settled: float = _EARLIEST) -> Trend:
     """
     if error.size == 0:
         return Trend(None, np.nan, np.nan, np.nan)
+    flips = log_time[1:][(np.sign(error[1:]) * np.sign(error[:-1]) < 0) & (log_time[1:] <= log_time[-1] / 2)]
+    settled = max(settled, float(flips.max(initial=0.0)))  # an error that changes its sign grows again before it falls
+    error = np.abs(error)
     last, end = float(error[-1]), float(log_time[-1])
     some = error > 0
     exponent = float(np.polyfit(np.log(log_time[some]), np.log(error[some]), 1)[0]) if some.sum() > 2 else np.nan
