@@ -297,3 +297,15 @@ def test_a_neuron_slides_into_zero_and_stays():
     assert died.size
     assert (run.W[-1, died] == 0).all()
     assert run.a[-1, died] ** 2 == pytest.approx(run.a[0, died] ** 2 - (run.W[0, died] ** 2).sum(axis=1), rel=1e-10)
+
+
+def test_neurons_that_shrink_for_ever_do_not_hold_up_the_rest():
+    # In one dimension a negative neuron on the side of the positive points shrinks for ever; no positive neuron feels
+    # them, so they are lost, and the negative class goes on to its own margin.
+    data = rf.Dataset([[1.9], [0.6], [-0.3]], [-1, -1, 1])
+    net = rf.Network.balanced([[1.0], [-1.0]], [-1, -1], log_scale=-1.0)
+    run = rf.flow(rf.Problem(data, net), {"log_time": 1e5})
+    assert run.loss[-1] == pytest.approx(np.log(2) / 3)
+    assert run.final.log_norms[1] < -1e4
+    q = run.final.margins(data)
+    assert q[:2].min() == pytest.approx(1e5, rel=1e-3)

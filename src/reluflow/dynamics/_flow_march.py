@@ -142,7 +142,7 @@ class March:
                     if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
                     stepper.max_step = here.longest_step(step.y1, stepper.f)
-                    if crowded and quiet >= 3:
+                    if (crowded and quiet >= 3) or here.gone(step.y1):
                         break
             if event is None:
                 crowded, h = False, None

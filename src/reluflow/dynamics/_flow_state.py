@@ -14,7 +14,8 @@ from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern, sett
 Mask = npt.NDArray[np.bool_]
 
 _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
-_FAR = 690.0  # e^this is near the largest double
+#: Neurons caught on a ray against the force shrink for ever; below this log |w| they are left as they are.
+GONE = -1e5
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ def forces_at(geometry: Geometry, q: Array) -> Array:
 
 
 def moving(geometry: Geometry, state: State, pattern: Pattern) -> Mask:
-    """Which neurons can move: those that feel a sample, and are not zero."""
+    """Which neurons can move: those that feel a sample, and are neither zero nor shrunk beyond return."""
     feels = (pattern.H != 0).any(axis=1)[pattern.member]
-    there = np.isfinite(state.log_w) & (np.isfinite(state.log_a) if geometry.frozen else True)
+    there = (state.log_w > GONE) & (np.isfinite(state.log_a) if geometry.frozen else True)
     return np.asarray(feels & there)
 
 
