@@ -16,7 +16,7 @@ from ._flow_record import Recorder
 from ._flow_state import State, take
 from ._trajectory import Trajectory
 
-_LAST_EARLY = 10.0  # hand over from the exact early phase when max |q| is this many times rtol
+_LAST_EARLY = 30.0  # hand over from the exact early phase when max |q| is this many times rtol: the error is about rtol
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ class Chart:
                 out = self.base.log_a[self.who] + self.unit
                 return np.asarray((self.base.sign[self.who] * np.exp(out))[:, None] * V)
             size = np.exp(2 * np.where(self.balanced, last, self.unit))
-            size *= np.where(self.balanced, self.base.sign[self.who] / np.einsum("jd,jd->j", V, V) ** 0.5, last)
+            size *= np.where(
+                self.balanced, self.base.sign[self.who] / (np.einsum("jd,jd->j", V, V) + 1e-300) ** 0.5, last
+            )
         return np.asarray(size[:, None] * V)
 
     def margins(self, _s: float, y: Array) -> Array:
@@ -99,7 +101,7 @@ class Chart:
                 out[:, -1] = 0.0
                 return out.ravel()
             along = np.einsum("jd,jd->j", V, D)
-            square = np.einsum("jd,jd->j", V, V)
+            square = np.einsum("jd,jd->j", V, V) + 1e-300
             factor = np.where(balanced, sign, last)
             out[:, :-1] = factor[:, None] * D
             out[:, :-1] -= np.where(balanced, sign * along / square, 0.0)[:, None] * V

@@ -18,7 +18,7 @@ from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern
 from ._flow_state import Mask, State, onto, settle_neuron
 
 _TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
-_PAST = 1e-13  # a hyperplane counts as crossed this far behind it, as part of |w|
+_PAST = 1e-13  # at an event a neuron this near to another hyperplane is on it, as part of |w|
 
 
 class Coordinates(Protocol):
@@ -71,8 +71,11 @@ class Watch:
     A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest.
     """
 
-    def __init__(self, chart: Coordinates) -> None:
+    def __init__(self, chart: Coordinates, past: float) -> None:
         self.chart = chart
+        self.past = (
+            past  # a hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by
+        )
         self.near: Array | None = None  # lower bounds of the distances to the nearest hyperplane
 
     def first(self, step: Step) -> Happening | None:
@@ -83,7 +86,7 @@ class Watch:
             self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
         move = np.linalg.norm(V1 - V0, axis=1)
         rows = np.flatnonzero(self.near <= 3 * move + ON * np.linalg.norm(V1, axis=1))
-        found = _first(chart, step, rows)
+        found = _first(chart, step, rows, self.past)
         if found is None:
             self.near = self.near - move
             if rows.size:
@@ -100,14 +103,14 @@ def _distances(chart: Coordinates, V: Array, rows: Index) -> Array:
     return np.asarray(z)
 
 
-def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
+def _first(chart: Coordinates, step: Step, rows: Index, past: float) -> Happening | None:
     hi, y_hi = step.t1, step.y1
-    inner = _between(chart, step, rows)
+    inner = _between(chart, step, rows, past)
     if inner is not None:
         hi, y_hi = inner, step.dense(inner)
     found: Happening | None = None
     for _ in range(60):
-        late = _overdue(chart, hi, y_hi, rows)
+        late = _overdue(chart, hi, y_hi, rows, past)
         if found is not None:
             late = late[(late != (found.neuron, found.surface)).any(axis=1)]
         if not late.size:
@@ -119,11 +122,11 @@ def _first(chart: Coordinates, step: Step, rows: Index) -> Happening | None:
     return found
 
 
-def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> Index:
+def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -> Index:
     """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
     V, last = chart.rows(y)
     size = np.linalg.norm(V[rows], axis=1)[:, None]
-    js, ks = np.nonzero(_distances(chart, V, rows) < -_PAST * size)
+    js, ks = np.nonzero(_distances(chart, V, rows) < -past * size)
     late = np.column_stack([rows[js], ks])
     more: list[tuple[int, int]] = []
     loose = ~chart.balanced
@@ -131,17 +134,11 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index) -> Index:
         more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
     if chart.pattern.held:
         c = chart.pulls(s, y)
-        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if _room(chart, g, c) < 0]
+        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c) < 0]
     return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
 
-def _room(chart: Coordinates, g: int, c: Array) -> float:
-    """How far the slopes of a sliding group are from the bounds; negative beyond."""
-    h = chart.pattern.held_slopes(g, c)
-    return float(min((h - chart.geometry.slope).min(), (1.0 - h).min())) + 1e-12
-
-
-def _between(chart: Coordinates, step: Step, rows: Index) -> float | None:
+def _between(chart: Coordinates, step: Step, rows: Index, past: float) -> float | None:
     """Where inside the step some hyperplane seems to be crossed and crossed back."""
     if rows.size == 0:
         return None
@@ -162,7 +159,7 @@ def _between(chart: Coordinates, step: Step, rows: Index) -> float | None:
     for at in np.unique(x[low]):
         t = step.t0 + float(at) * h
         V = chart.rows(step.dense(t))[0]
-        if (_distances(chart, V, rows) < -_PAST * np.linalg.norm(V[rows], axis=1)[:, None]).any():
+        if (_distances(chart, V, rows) < -past * np.linalg.norm(V[rows], axis=1)[:, None]).any():
             return t
     return None
 
@@ -185,7 +182,7 @@ def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
         if ks[i] == -1:
             out[i] = chart.signs()[js[i]] * last[js[i]]
         elif pulls is not None:
-            out[i] = _room(chart, int(chart.pattern.member[js[i]]), pulls)
+            out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls)
     return np.asarray(out)
 
 
@@ -280,6 +277,8 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
             changes.append(Change(me, int(on[0]), "ridge"))
         sides[me] = row
         U[me] = onto(geometry, U[me], row)
+        for k in on[(row[on] == before[on]) & arriving]:  # it only grazes: put it back where rounding has left it
+            U[me] -= min(float(U[me] @ normals[k]) * row[k], 0.0) * row[k] * normals[k]
     return replace(state, sides=sides, U=U, log_w=log_w), changes
 
 

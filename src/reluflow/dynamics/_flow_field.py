@@ -25,7 +25,7 @@ Index = npt.NDArray[np.intp]
 ON = 1e-11
 
 _WEAK = 1e-13  # a sample whose force is this part of all of it cannot hold a neuron
-_EDGE = 1e-9  # slopes this near to a bound of [slope, 1] are at it
+_EDGE = 1e-12  # forces of this part of all of them may be rounding
 
 
 @dataclass(frozen=True)
@@ -129,15 +129,20 @@ class Pattern:
         Z = self.geometry.X @ self.total(weighted).T
         return np.asarray(self.geometry.y * np.einsum("gn,ng->n", self.H, Z))
 
-    def held_slopes(self, g: int, c: Array) -> Array:
-        """Slope h on each hyperplane that group g slides on: what makes its force tangent."""
+    def room(self, g: int, c: Array) -> float:
+        """How much force keeps a sliding group on the hyperplane where it is least; negative where it must leave.
+
+        The slopes h that make the force tangent must lie in [slope, 1]; rounding is allowed for.
+        """
         which, _ = self.held[g]
         normals = self.geometry.faces.normals[which]
         raw = (self.H[g] * c) @ self.geometry.X
         push = np.linalg.lstsq(normals.T, -raw, rcond=None)[0]
         kinks = self.geometry.kinks(c)[which]
-        safe = np.where(kinks == 0, 1.0, kinks)
-        return np.asarray(self.geometry.slope + np.where(kinks == 0, 0.0, push / safe))
+        # push = (h - slope) kinks; towards the kink it must be, and not beyond (1 - slope) kinks.
+        forward = np.sign(kinks) * push
+        mass = float(np.abs(self.H[g] * c) @ self.geometry.problem.data.norms)
+        return float(np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward).min()) + 2 * _EDGE * mass
 
 
 def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:
@@ -177,19 +182,20 @@ def settle(
     before: Signs,
     arriving: npt.NDArray[np.bool_],
     kinks: Array,
+    mass: float,
 ) -> Settled:
     """Find the velocity that the inclusion allows at a point on the hyperplanes ``on``.
 
     ``free`` is the force with all of them on their negative side, ``before`` the sides the neuron comes from (0: it
-    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force. Where
-    sign * kink < 0 both sides may push inwards (valley): the velocity of least norm, a bounded least squares problem
-    in the slopes. Where it is > 0 both may push outwards (ridge): a neuron that arrives crosses, one that starts there
-    rests on the negative side if it can (the regular solution).
+    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force, ``mass`` the sum
+    of the sizes of the forces in ``free``, by which rounding is measured. Where sign * kink < 0 both sides may push
+    inwards (valley): the velocity of least norm, a bounded least squares problem in the slopes. Where it is > 0 both
+    may push outwards (ridge): a neuron that arrives crosses, one that starts there rests on the negative side if it
+    can (the regular solution).
     """
     alpha, normals = geometry.slope, geometry.faces.normals[on]
     jump = sign * kinks * (1.0 - alpha)
-    size = np.abs(kinks).sum() + np.linalg.norm(free) + 1e-300
-    ridge, valley = jump > _WEAK * size, jump < -_WEAK * size
+    ridge, valley = jump > _WEAK * mass, jump < -_WEAK * mass
     part = np.where(np.where(arriving, -before, before) > 0, 1.0, 0.0)  # how far each is switched on, in [0, 1]
     velocity = sign * free
     seen: set[bytes] = set()
@@ -197,17 +203,19 @@ def settle(
         base = velocity + (part * jump * ridge) @ normals
         part[valley] = _least(base, normals[valley], jump[valley])
         now = base + (part * jump * valley) @ normals
-        push = normals @ now / size
-        wrong = ridge & np.where(part > 0, push < -1e-12, push > 1e-12)
+        push = normals @ now
+        wrong = ridge & np.where(part > 0, push < -_EDGE * mass, push > _EDGE * mass)
         if not wrong.any() or part.tobytes() in seen:
             break
         seen.add(part.tobytes())
         part[np.flatnonzero(wrong)[0]] = 1.0 - part[np.flatnonzero(wrong)[0]]
-    other = ridge & ~arriving & (push + (1 - 2 * part) * jump * 1.0 / size > 1e-12) & (part == 0) & (before == 0)
-    neutral = ~ridge & ~valley
-    sides = np.where(part >= 1 - _EDGE, 1, np.where(part <= _EDGE, -1, 0)).astype(np.int8)
-    went = np.where(arriving, -before, np.where(before == 0, np.where(push > 0, 1, -1), before))
-    sides[neutral] = went[neutral]
+    other = ridge & ~arriving & (before == 0) & (part == 0) & (push + jump > _EDGE * mass)
+    # Off a ridge it goes where it is clearly pushed. Where the push may be rounding it is held: its normal velocity is
+    # nothing then, and it would only cross to and fro.
+    # (To leave, less is asked: `room` has seen to it, and with several hyperplanes the pushes shrink by their angles.)
+    clear = np.where(before == 0, 0.01, 1.0) * _EDGE * mass
+    pushed = np.where(push > clear, 1, np.where(push < -clear, -1, 0))
+    sides = np.where(ridge, np.where(part > 0, 1, -1), pushed).astype(np.int8)
     return Settled(sides, not bool(other.any()))
 
 

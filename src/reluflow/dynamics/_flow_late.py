@@ -25,7 +25,7 @@ import numpy as np
 
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, make_pattern
-from ._flow_state import Mask, State, moving, tie, ties
+from ._flow_state import STRONG, Mask, State, moving, tie, ties
 
 _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
 
@@ -144,8 +144,12 @@ class LateChart:
         return Pull(q, p, speed, float(log_dt - np.log(problem.weight) - top - np.log(total)))
 
     def pulls(self, s: float, y: Array) -> Array:
-        """``c_i`` up to a common factor."""
-        return np.asarray(self.pull(s, y).p * self.geometry.y)
+        """``c_i`` up to a common factor; also of samples that neurons only slide on, which may be far stronger."""
+        pull = self.pull(s, y)
+        log_g = self.geometry.problem.loss.log_force(pull.q)
+        top = float(log_g[self.pattern.live].max())
+        with np.errstate(under="ignore"):
+            return np.asarray(self.geometry.y * np.exp(np.minimum(log_g - top, STRONG)))
 
     def field(self) -> Callable[[float, Array], Array]:
         """Right-hand side, as solvers want it."""

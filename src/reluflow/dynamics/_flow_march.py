@@ -121,7 +121,7 @@ class March:
             with np.errstate(all="ignore"):
                 stepper = method(field, t, y, t_end, rtol=rel, atol=ab * tol, first_step=first)
             stepper.max_step = here.longest_step(y, stepper.f)
-            watch, event = Watch(here), None
+            watch, event = Watch(here, self.rtol / 10), None
             while event is None:
                 if t >= t_end:
                     return self._end("coupled", state, log_start, t, begun, "done")
@@ -178,7 +178,7 @@ class March:
                         return self._finish(name, state, log_begun, log_time, begun, "done")
                     continue
             stepper = solver(here, s, bound, y, self.rtol / 10)
-            watch, event = Watch(here), None
+            watch, event = Watch(here, self.rtol / 10), None
             while event is None:
                 if s >= bound:
                     return self._out_of_clock(state, log_begun, log_time, begun)
@@ -291,7 +291,7 @@ class March:
     ) -> State:
         """Go through an event."""
         state, changes = apply(here, event, s, y, slope)
-        if still > _STANDSTILL or not changes:
+        if still > _STANDSTILL:
             raise Undecided(
                 f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neuron])}): "
                 "the flow chatters there. The flow so far is in .partial.",

@@ -14,6 +14,9 @@ from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern, sett
 Mask = npt.NDArray[np.bool_]
 
 _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
+#: Log of the largest force, relative to those felt, that is given to a sample which neurons only slide on.
+STRONG = 10.0
+
 #: Neurons caught on a ray against the force shrink for ever; below this log |w| they are left as they are.
 GONE = -1e5
 
@@ -53,6 +56,19 @@ def forces_at(geometry: Geometry, q: Array) -> Array:
     return np.asarray(problem.weight * problem.data.y * problem.loss.force(q))
 
 
+def relative_forces(geometry: Geometry, state: State, near: Mask, q: Array) -> Array:
+    """``y_i g_i`` relative to the largest of the samples that are felt; of others, at most e^10.
+
+    Forces may all be below the smallest double, and a sample that neurons only slide on is then infinitely stronger.
+    """
+    sides = np.where(near, -1, state.sides).astype(np.int8)
+    felt = (geometry.slopes(sides[np.isfinite(state.log_w)]) != 0).any(axis=0)
+    log_g = geometry.problem.loss.log_force(q)
+    top = float(log_g[felt].max()) if felt.any() else float(log_g.max())
+    with np.errstate(under="ignore"):
+        return np.asarray(geometry.y * np.exp(np.minimum(log_g - top, STRONG)))
+
+
 def moving(geometry: Geometry, state: State, pattern: Pattern) -> Mask:
     """Which neurons can move: those that feel a sample, and are neither zero nor shrunk beyond return."""
     feels = (pattern.H != 0).any(axis=1)[pattern.member]
@@ -79,15 +95,15 @@ def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]
     state = replace(state, sides=np.where(z < 0, -1, 1).astype(np.int8))
     near = np.abs(z) <= ON
     near[~np.isfinite(log_w)] = False
-    return _settle_start(geometry, state, near, np.where(z == 0, 0, state.sides).astype(np.int8), q)
+    before = np.where(z == 0, 0, state.sides).astype(np.int8)
+    return _settle_start(geometry, state, near, before, relative_forces(geometry, state, near, q))
 
 
 def _settle_start(
-    geometry: Geometry, state: State, near: Mask, before: Signs, q: Array
+    geometry: Geometry, state: State, near: Mask, before: Signs, c: Array
 ) -> tuple[State, list[tuple[int, int]]]:
     sides, doubts = state.sides.copy(), []
     U = state.U.copy()
-    c = forces_at(geometry, q)
     kinks = geometry.kinks(c)
     for j in np.flatnonzero(near.any(axis=1)):
         on = np.flatnonzero(near[j])
@@ -105,9 +121,10 @@ def settle_neuron(
     """Find the new sides of neuron j, which lies on the hyperplanes ``on``, and whether they are the only ones."""
     row = state.sides[j].copy()
     row[on] = -1
-    free = (geometry.slopes(row[None])[0] * c) @ geometry.X
+    pulls = geometry.slopes(row[None])[0] * c
+    free, mass = pulls @ geometry.X, float(np.abs(pulls) @ geometry.problem.data.norms)
     sign = float(state.sign[j]) or float(np.sign(state.U[j] @ free)) or 1.0  # a = 0: it will have the sign of w . D
-    found = settle(geometry, sign, free, on, before, arriving, kinks[on])
+    found = settle(geometry, sign, free, on, before, arriving, kinks[on], mass + 1e-300)
     row[on] = found.sides
     return row, found.unique
 
