@@ -14,21 +14,26 @@ from ._align import align
 from ._certify import certify
 from ._common import Command, Json, emit
 from ._descend import descend
+from ._explain import explain
 from ._flow import flow
 from ._limit import limit
+from ._theory import check, predict
 
 app = typer.Typer(
     name="reluflow",
     help="What a two-layer ReLU network is going to learn, seen learning it, and proved.",
-    epilog="Exit code: 0 done, 2 bad input, 3 undecided, 1 a bug in reluflow, 130 interrupted.",
+    epilog="Exit code: 0 done, 2 bad input, 3 undecided, 4 theory contradicted, 1 a bug in reluflow, 130 interrupted.",
     pretty_exceptions_enable=False,  # a traceback is for bugs, and then it is the plain one
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=Command)(align)
 app.command(cls=Command)(certify)
+app.command(cls=Command)(check)
 app.command(cls=Command)(descend)
+app.command(cls=Command)(explain)
 app.command(cls=Command)(flow)
 app.command(cls=Command)(limit)
+app.command(cls=Command)(predict)
 app.add_typer(_data.app, name="data")
 
 

@@ -11,7 +11,8 @@ How to add a verb: one module ``cli/_NAME.py`` with one function::
         emit(json, {"margin": solution.margin}, lambda out: out.print(f"margin {solution.margin:.6g}"))
 
 and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `fed_by` gives the command the arguments of the
-reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words.
+reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words; where
+`or_built_in` wraps the reader, DATA may be left out.
 `Command` turns every error of the reluflow family into a message on stderr and the exit code of the error, so a verb
 handles none itself. With ``--json`` the one document on stdout (or, for an error, on stderr) begins with
 ``"schema": 1``.
@@ -52,14 +53,8 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document.", callback=_remember_json, is_eager=True),
 ]
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="A file (CSV, TSV, NPZ, NPY, IDX) or a name: phuong:seed=0, EX1, mnist:digits=0/1, digits:pair=3/8.",
-        show_default=False,
-    ),
-]
+_DATA_HELP = "A file (CSV, TSV, NPZ, NPY, IDX) or a name: phuong:seed=0, EX1, mnist:digits=0/1, digits:pair=3/8."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=False)]
 Label = Annotated[
     str | None, typer.Option(help="Label column of a CSV file: its name, or its position from 0 (-1 the last).")
 ]
@@ -129,6 +124,19 @@ def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable
         return command
 
     return decorate
+
+
+def or_built_in(read: Callable[..., Any], data: str) -> Callable[..., Any]:
+    """Let DATA be left out of the arguments of ``read``: then it is the data of this name."""
+
+    def reader(**arguments: Any) -> Any:
+        return read(**arguments)
+
+    found = _parameters(read)
+    annotation = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=True)]
+    found["data"] = found["data"].replace(default=data, annotation=annotation)
+    reader.__signature__ = inspect.Signature(list(found.values()))  # type: ignore[attr-defined]
+    return reader
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

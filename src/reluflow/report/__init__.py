@@ -1,5 +1,7 @@
-"""Pictures."""
+"""Explanations and pictures."""
 
 from ._alignment import plot_alignment
+from ._explain import Explanation, explain
+from ._flow import axis_place, plot_flow, plot_limit
 
-__all__ = ["plot_alignment"]
+__all__ = ["Explanation", "axis_place", "explain", "plot_alignment", "plot_flow", "plot_limit"]

@@ -1,0 +1,65 @@
+"""``reluflow explain``: theory and run of a problem side by side."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._common import Json, emit, fed_by, or_built_in, read_problem
+from ._output import check_target, write
+from ._theory import BUILT_IN
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..problem import Problem
+    from ..report import Explanation
+
+
+@fed_by(or_built_in(read_problem, BUILT_IN))
+def explain(
+    problem: Problem,
+    ctx: typer.Context,
+    max_log_time: Annotated[float, typer.Option(help="Logarithm of the time at which to give up.")] = 1e10,
+    rtol: Annotated[float, typer.Option(help="Tolerance of a step of the integration.")] = 1e-9,
+    max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
+    out: Annotated[Path | None, typer.Option(help="Write a report: one .html page that needs no network.")] = None,
+    json: Json = False,
+) -> None:
+    """Say what theory promises, follow the flow to its limit, and compare the two.
+
+    The exit code is 4 if a theorem that applies was contradicted.
+    """
+    from ..report import explain as compare
+
+    check_target("--out", out, (".html", ".htm"))
+    found = compare(
+        problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, command=command_line(ctx.params)
+    )
+    write("--out", out, found.html)
+    emit(json, {**found.to_dict(), "page": out}, lambda terminal: _print(terminal, found, out))
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def command_line(given: dict[str, Any]) -> str:
+    """Write the command that makes the same again, with every setting spelled out."""
+    # A network given as a file takes the place of the draw.
+    drawn = {"width", "slope", "scheme", "scale", "log_scale", "seed"} if given.get("network") is not None else set()
+    words = ["reluflow", "explain", str(given["data"])]
+    for name, value in given.items():
+        if name in {"data", "json", "out", *drawn} or value is None:
+            continue
+        words += [f"--{name.replace('_', '-')}", f"{value:g}" if value == 0 else str(value)]
+    return shlex.join(words)
+
+
+def _print(terminal: Console, found: Explanation, out: Path | None) -> None:
+    from ..report._explain_text import show
+
+    show(found, terminal, min(terminal.width, 110) if terminal.is_terminal else 100)
+    if out is not None:
+        terminal.print(f"\nReport written to {out}")

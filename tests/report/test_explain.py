@@ -1,0 +1,221 @@
+"""Explanations: the four lists of the outcome, and their text, document and page."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.report._explain_sights import Sight
+from reluflow.report._svg import linear_ticks, log_ticks
+
+
+def explained(name="EX1", width=6, slope=0.0, scheme="balanced", **problem):
+    data = rf.dataset(name)
+    net = rf.initialize(data.d, width, scheme, seed=0, slope=slope)
+    return rf.explain(rf.Problem(data, net, **problem))
+
+
+@pytest.fixture(scope="module")
+def ex1():
+    return explained()
+
+
+@pytest.fixture(scope="module")
+def undecided():
+    """One step is not enough for anything."""
+    data = rf.dataset("EX1")
+    return rf.explain(rf.Problem(data, rf.initialize(2, 4, seed=1)), max_steps=1)
+
+
+# -- the outcome -----------------------------------------------------------------------------------------
+
+
+def test_every_promise_on_orthogonally_separable_data_is_kept(ex1):
+    answers = rf.example("EX1").answers
+    assert ex1.limit.margin == pytest.approx(answers["corollary"], abs=1e-10)
+    seen = {v.claim for v in ex1.summary.seen}
+    assert {"PL-T1'", "PL-T1", "ML-POST", "LL-TH.2", "LL-T3.1"} <= seen
+    assert ex1.summary.missed == ()
+    assert ex1.exit_code == 0
+    # The margin of the limit, found by another program than the prediction, is compared too.
+    compared = [o for o in ex1.observations if o.where == "limit"]
+    assert {o.claim for o in compared} == {p.claim for p in ex1.predictions if p.function and p.margin is not None}
+    assert all(o.consistent for o in compared)
+
+
+def test_what_theory_covers_is_not_listed_as_beyond_it(ex1):
+    assert any(sight.covered_by for sight in ex1.sights)
+    assert ex1.summary.uncovered == ()
+
+
+def test_a_limit_without_a_theorem_is_listed():
+    found = explained("D7", width=10, slope=0.2)  # one sign wins, with less than half of the largest margin
+    texts = " ".join(v.text for v in found.summary.uncovered)
+    assert not any(p.function for p in found.predictions)
+    assert "The direction converges" in texts
+    part = 100 * found.limit.margin / found.limit.optimum.lower
+    assert f"not optimal: it has {part:.4g} %" in texts
+    assert found.exit_code == 0
+
+
+def test_a_stall_is_said():
+    data = rf.Dataset([[1.0, 0.0], [-1.0, 0.0]], [1, 1])
+    found = rf.explain(rf.Problem(data, rf.Network([[0.1, 0.0]], [0.1])))
+    assert found.limit.kind == "stall"
+    assert any("felt by no neuron" in sight.text for sight in found.sights)
+    assert "felt by no neuron" in found.text()
+
+
+def doctored(ex1, claim, needs=()):
+    one = next(o for o in ex1.observations if o.claim == claim)
+    wrong = replace(one, consistent=False, measured=3.0, predicted=2.0, text="three, not two.", needs=needs)
+    return replace(ex1, observations=(*ex1.observations, wrong))
+
+
+def test_a_contradicted_claim_is_a_contradiction(ex1):
+    found = doctored(ex1, "ML-L14")
+    assert found.exit_code == 4
+    assert [v.claim for v in found.summary.contradicted] == ["ML-L14"]
+    assert "ML-L14" not in {v.claim for v in found.summary.seen}  # though other observations of it are consistent
+    assert found.summary.contradicted[0].discrepancy == pytest.approx(0.5)
+    assert "ML-L14 applied, and the run contradicts it" in found.text()
+    assert found.to_dict()["summary"]["contradicted"] == 1
+
+
+def test_an_inconsistency_that_rests_on_an_assumption_refutes_nothing(ex1):
+    found = doctored(ex1, "PL-T1", ("start small enough",))
+    assert found.exit_code == 0
+    assert [v.claim for v in found.summary.missed] == ["PL-T1"]
+    assert found.summary.contradicted == ()
+    # The words may be broken into lines anywhere.
+    assert "inconsistent, but rests on: start small enough" in " ".join(found.text().split())
+
+
+def test_the_least_broken_promise_comes_first(ex1):
+    worse = doctored(ex1, "ML-L14")
+    near = replace(worse.observations[-1], measured=2.02, text="nearly two.")
+    found = replace(worse, observations=(*worse.observations, near))
+    (verdict,) = found.summary.missed
+    assert verdict.discrepancy == pytest.approx(0.01)
+    assert verdict.text.startswith("nearly two.")
+
+
+def test_undecided_stays_undecided(ex1):
+    one = replace(ex1.observations[0], consistent=None, text="cannot be told.")
+    found = replace(ex1, observations=(one,))
+    assert found.exit_code == 0
+    assert [v.text for v in found.summary.undecided if v.claim == one.claim] == ["cannot be told."]
+    assert found.summary.seen == ()
+    assert "no prediction could be compared" in found.sentence
+
+
+def test_without_a_limit_the_run_so_far_is_used(undecided):
+    assert undecided.limit is None
+    assert undecided.trajectory is not None
+    assert len(undecided.troubles) == 1
+    assert any(v.text == undecided.troubles[0] for v in undecided.summary.undecided)
+    assert "No limit was confirmed" in undecided.text()
+    assert undecided.observations  # what there is of the run was compared
+    assert undecided.exit_code == 0
+
+
+def test_a_sight_nobody_covers_is_uncovered(ex1):
+    found = replace(ex1, sights=(Sight("a"), Sight("b", ("PL-T1",))))
+    assert [v.text for v in found.summary.uncovered] == ["a"]
+
+
+def test_a_problem_is_needed():
+    with pytest.raises(rf.ProblemError, match="needs a Problem, not str"):
+        rf.explain("EX1")
+
+
+# -- text, document, page --------------------------------------------------------------------------------
+
+
+def test_the_text_is_short_and_has_its_parts(ex1):
+    text = ex1.text()
+    rows = text.splitlines()
+    assert len(rows) < 70
+    assert max(map(len, rows)) <= 100
+    for word in ("Which theorems apply", "What they predict", "What the flow does", "Verdict", "undecided", "KKT"):
+        assert word in text
+    # A claim that does not apply comes with the condition that fails.
+    assert re.search(r"no +SBG-T4\.1, .*second layer frozen fails", text)
+    assert "\x1b[" not in text
+    coloured = ex1.text(color=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text
+
+
+def test_a_narrow_terminal_gets_narrow_lines(ex1):
+    assert max(map(len, ex1.text(width=70).splitlines())) <= 70
+
+
+def test_the_document_is_json(ex1, undecided):
+    for found in (ex1, undecided):
+        document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert {"problem", "findings", "predictions", "flow", "limit", "observations", "summary"} <= set(document)
+        assert len(document["observations"]) == len(found.observations)
+        assert set(document["summary"]) == {"seen", "missed", "uncovered", "undecided", "contradicted"}
+    assert ex1.to_dict()["limit"]["margin"] == ex1.limit.margin
+    assert undecided.to_dict()["limit"] is None
+
+
+CASES = {
+    "plane": {},
+    "leaky, space": {"name": "D7", "slope": 0.2},
+    "frozen": {"name": "D2", "slope": 0.25, "scheme": "two-sign", "train": "first"},
+    "one class": {"name": "EX6", "width": 3},
+    "exponential": {"name": "EX2", "loss": "exponential", "reduction": "sum"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pages_stand_alone(case, tmp_path):
+    found = explained(**CASES[case])
+    found.html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest""", page)
+    assert len(page) < 6e6
+    assert page.count('<details class="claim"') == len(found.findings)
+    movie = json.loads(re.search(r"^const movie = (.*);$", page, re.M)[1].replace("<\\/", "</"))
+    assert len(movie["neurons"]) == len(movie["places"]) == len(movie["times"])
+    assert np.abs(movie["neurons"]).max() <= 1001
+    assert page.count("<svg") == page.count("</svg>")
+    assert "NaN" not in page
+    assert "nan" not in re.sub(r"<[^>]*>", "", re.search(r"<svg.*</svg>", page, re.S)[0]).split()
+    for word in ("Training loss", "Stable rank", "Singular values", "References", "Versions", "certificate"):
+        assert word in page
+    assert ("Who decides what" in page) == (found.problem.data.d == 2)
+
+
+def test_a_page_of_a_run_without_a_limit(undecided, tmp_path):
+    undecided.html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "No limit was confirmed" in page
+
+
+def test_names_cannot_break_the_page(ex1, tmp_path):
+    data = ex1.problem.data
+    name = "</script><b>&"
+    evil = replace(ex1, problem=rf.Problem(rf.Dataset(data.X, data.y, name=name), ex1.problem.net), command=name)
+    evil.html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert name not in page
+    assert page.count("</script>") == 1
+
+
+def test_a_page_that_cannot_be_written(ex1, tmp_path):
+    with pytest.raises(rf.ProblemError, match="cannot be written"):
+        ex1.html(tmp_path / "no" / "page.html")
+
+
+def test_ticks_are_distinct_and_inside():
+    for low, high in ((-3.0, 40.0), (-0.4, -0.3), (-15.5, -11.0), (0.0, 10.0), (-60.0, 5.0)):
+        for found in (log_ticks(low, high, 8), linear_ticks(low, high)):
+            assert 2 <= len(found) <= 13
+            assert len({tick[1:] for tick in found}) == len(found)
+            assert all(low - 1e-9 <= tick[0] <= high + 1e-9 for tick in found)
