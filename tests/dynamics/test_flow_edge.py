@@ -309,3 +309,16 @@ def test_neurons_that_shrink_for_ever_do_not_hold_up_the_rest():
     assert run.final.log_norms[1] < -1e4
     q = run.final.margins(data)
     assert q[:2].min() == pytest.approx(1e5, rel=1e-3)
+
+
+def test_a_start_that_pulls_beyond_doubles_is_refused():
+    data = rf.Dataset([[1.0, 0.0]], [-1])
+    with pytest.raises(rf.ProblemError, match="logistic"):
+        rf.flow(rf.Problem(data, rf.Network([[30.0, 0.0]], [30.0]), "exponential"), {"time": 1.0})
+
+
+def test_a_linear_network_has_no_events():
+    data = rf.make("linsep", n=12, d=2, seed=0)
+    run = rf.flow(rf.Problem(data, rf.initialize(2, 6, "gaussian", 0.1, seed=0, slope=1.0)), {"log_time": 1e4})
+    assert run.events.size == 0
+    assert run.normalized_margin()[-1] == pytest.approx(rf.max_margin(data).margin / 2, rel=1e-3)

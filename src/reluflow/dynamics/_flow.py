@@ -19,6 +19,9 @@ from ._trajectory import Trajectory
 _LAST_EARLY = 30.0  # hand over from the exact early phase when max |q| is this many times rtol: the error is about rtol
 
 
+_STEEPEST = 300.0  # log of the largest force that steps can be chosen for
+
+
 @dataclass(frozen=True)
 class Until:
     """When to stop: at the first of the conditions given.
@@ -196,6 +199,12 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     from ._align import align
 
     problem, recorder, geometry = march.geometry.problem, march.recorder, march.geometry
+    steep = float(problem.loss.log_force(problem.net.margins(problem.data)).max())
+    if steep > _STEEPEST:
+        raise ProblemError(
+            f"the start is so wrong that a sample pulls with a force of e^{steep:.6g} ({problem.loss.name} loss): no "
+            "double holds what happens next. Start smaller, or use the logistic loss."
+        )
     start, doubts = take(geometry, problem.net)
     recorder.add(-np.inf, start, problem.net.margins(problem.data))
     tol = _LAST_EARLY * max(march.rtol, 1e-10)

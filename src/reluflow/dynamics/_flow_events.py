@@ -81,6 +81,8 @@ class Watch:
     def first(self, step: Step) -> Happening | None:
         """Find the earliest event of a step, or None."""
         chart = self.chart
+        if chart.geometry.slope == 1.0:
+            return None
         V0, V1 = chart.rows(step.y0)[0], chart.rows(step.y1)[0]
         if self.near is None:
             self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)

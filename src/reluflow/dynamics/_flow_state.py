@@ -92,6 +92,8 @@ def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]
             U[empty] = sign[empty, None] * pull / length
             log_w[empty] = log_a[empty] - 30.0
     z = U @ geometry.faces.normals.T
+    if geometry.slope == 1.0:  # a linear network has no kinks: all neurons are one group
+        return state, []
     state = replace(state, sides=np.where(z < 0, -1, 1).astype(np.int8))
     near = np.abs(z) <= ON
     near[~np.isfinite(log_w)] = False

@@ -234,7 +234,13 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
             -1e-9 <= gap <= _CLOSE and (gap < 1e-8 or gap < 0.9 * before),
             f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}",
         ),
-        Evidence("shares", share, share <= 0.2, f"shares of the groups differ by {share:.1e} from the flow's"),
+        Evidence(
+            "shares",
+            share,
+            share <= 0.2 or not found.unique,
+            f"shares of the groups differ by {share:.1e} from the flow's"
+            + ("" if found.unique else "; the margin does not determine them"),
+        ),
     )
 
 

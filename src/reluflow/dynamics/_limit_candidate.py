@@ -63,6 +63,7 @@ class Candidate:
     margin: float
     groups: tuple[LimitGroup, ...]
     certificate: KKT
+    unique: bool  # whether the shares of the groups are determined
     walls: int  # groups that touch a wall of their cone on which they do not slide
     live: Index  # samples that some group feels
 
@@ -125,7 +126,7 @@ def _both_layers(slope: float, present: Groups) -> Candidate | str:
     rates = np.full(len(members), np.nan)
     for _ in range(len(members) + 1):
         try:
-            found = grouped_margin(data, here[taken], signs[taken], slope)
+            found = grouped_margin(data, here[taken], signs[taken], slope, cones=slope < 1)
         except NotSeparable:
             left = [int(g) for g in order if g not in taken]
             if not left:
@@ -133,7 +134,9 @@ def _both_layers(slope: float, present: Groups) -> Candidate | str:
             taken.append(left[0])
             continue
         force = (signs[:, None] * data.y * found.multipliers * np.where(here > 0, 1.0, slope)) @ data.X
-        rates = np.array([_within(force[g], here[g], data) for g in range(len(members))])
+        rates = np.linalg.norm(force, axis=1)
+        if slope < 1:
+            rates = np.array([_within(force[g], here[g], data) for g in range(len(members))])
         rates[taken] = found.cone_dual_norms
         back = [g for g in range(len(members)) if g not in taken and rates[g] > 1 + 1e-9]
         if not back:
@@ -155,8 +158,8 @@ def _both_layers(slope: float, present: Groups) -> Candidate | str:
         )
         for g in range(len(members))
     )
-    walls = _walls(data, v, here)
-    return Candidate(network, found.margin, groups, kkt(data, network), walls, live)
+    walls = _walls(data, v, here) if slope < 1 else 0
+    return Candidate(network, found.margin, groups, kkt(data, network), found.unique is True, walls, live)
 
 
 def _within(force: Array, pattern: Signs, data: Dataset) -> float:
@@ -200,7 +203,7 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
     everyone = np.concatenate(members)
     network = Network(W[everyone], out[everyone], geometry.slope).normalized("first")
     size = np.linalg.norm(u, axis=1)
-    if ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
+    if geometry.slope < 1 and ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
         return "the best network with these patterns does not obey them: they will change"
     part = mass * size**2
     groups = tuple(
@@ -215,11 +218,5 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
         )
         for g in range(len(members))
     )
-    return Candidate(
-        network,
-        network.normalized_margin(data, "first"),
-        groups,
-        kkt(data, network, "first"),
-        _walls(data, u, here),
-        live,
-    )
+    margin, walls = network.normalized_margin(data, "first"), _walls(data, u, here) if geometry.slope < 1 else 0
+    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, live)
