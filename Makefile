@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain test lint types format bench clean
+.PHONY: help explain test deep lint types format bench clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -11,6 +11,7 @@ PY := .venv/bin/python
 HASH := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 CORE := .venv/.core-$(HASH)
 DEV := .venv/.dev-$(HASH)
+TORCH := .venv/.torch-2.13.0
 INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check
 
 help:  ## list the targets
@@ -28,13 +29,17 @@ $(DEV): | $(PY)
 	$(INSTALL) -e ".[dev]"
 	@touch $@ $(CORE)
 
-explain: $(CORE)  ## set up and run the main job on a built-in dataset
-	$(PY) -m reluflow data show EX1
-	$(PY) -m reluflow certify EX1
-	$(PY) -m reluflow align EX1
+$(TORCH): | $(PY)
+	$(INSTALL) torch==2.13.0
+	@touch $@
 
-test: $(DEV)  ## set up and run all tests
+explain: $(CORE)  ## set up and run the main job on a built-in dataset
+	$(PY) -m reluflow explain
+
+test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
 	$(PY) -m pytest -n auto
+
+deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 
 lint: $(DEV)  ## style and import order
 	$(PY) -m ruff check src tests benchmarks

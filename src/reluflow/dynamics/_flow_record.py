@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._align import Alignment
 
 _MOST = 800  # records kept; beyond, every other one is dropped, and from then on every other step recorded
-_EARLY = 40  # records of the early phase
+_EARLY = 20  # records of the early phase evenly in time, and as many while neurons turn
 
 
 class Record(NamedTuple):

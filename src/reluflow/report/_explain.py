@@ -333,10 +333,8 @@ def versions() -> dict[str, str]:
     import platform
     from importlib.metadata import version
 
-    from .. import __version__
-
-    packages = ("numpy", "scipy", "numba", "clarabel")
-    return {"reluflow": __version__, "python": platform.python_version(), **{name: version(name) for name in packages}}
+    packages = ("reluflow", "numpy", "scipy", "numba", "clarabel")
+    return {**{name: version(name) for name in packages}, "python": platform.python_version()}
 
 
 def _describe(problem: Problem) -> dict[str, Any]:

@@ -49,7 +49,8 @@ class Clock:
             ]
             yield _svg.band(frame, edges[0], edges[1], _TINTS.get(phase.name, "#FFFFFF"))
         if self.range[0] < _BEND < self.range[1]:
-            yield f'<path d="M{float(frame.across(_BEND)):.1f} {frame.top}V{frame.height - frame.bottom}" class="bend"/>'
+            at = float(frame.across(_BEND))
+            yield f'<path d="M{at:.1f} {frame.top}V{frame.height - frame.bottom}" class="bend"/>'
         marks = self.events()
         if marks.size:
             x = frame.across(marks)
