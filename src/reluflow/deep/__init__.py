@@ -1,0 +1,41 @@
+"""PyTorch models seen with the same eyes: imported as networks, or trained and looked at layer by layer.
+
+PyTorch is needed for the functions that touch a model, and is imported by them.
+"""
+
+from ._bridge import from_torch, problem_from_torch
+from ._head import head
+from ._look import (
+    InnerProducts,
+    LayerFeatures,
+    LayerWeights,
+    Separability,
+    correlations,
+    features,
+    inner_products,
+    layer_weights,
+    separability,
+    spectrum,
+)
+from ._nets import conv_net, residual_net
+from ._train import Training, train
+
+__all__ = [
+    "InnerProducts",
+    "LayerFeatures",
+    "LayerWeights",
+    "Separability",
+    "Training",
+    "conv_net",
+    "correlations",
+    "features",
+    "from_torch",
+    "head",
+    "inner_products",
+    "layer_weights",
+    "problem_from_torch",
+    "residual_net",
+    "separability",
+    "spectrum",
+    "train",
+]
