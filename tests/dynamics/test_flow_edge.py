@@ -88,6 +88,14 @@ def test_all_neurons_dead():
     assert (run.W[-1] == [[-1.0, -1.0]]).all()
 
 
+def test_nothing_slides_on_strictly_orthogonally_separable_data():
+    # ML-MON: each neuron changes at most n times; one that leaves its last sample is dead, and does not slide.
+    data = rf.example("ML-F6").data
+    run = rf.flow(rf.Problem(data, rf.initialize(2, 100, "balanced", 1e-6, seed=0)), {"log_time": 1e3})
+    assert set(run.events["kind"].tolist()) == {"activate", "deactivate"}
+    assert np.bincount(run.events["neuron"]).max() <= data.n
+
+
 def test_a_goal_never_reached_is_said():
     net = rf.Network.balanced([[-1.0, -1.0]], [1])
     with pytest.raises(rf.Undecided, match="comes to rest") as caught:

@@ -215,6 +215,8 @@ def settle(
     # (To leave, less is asked: `room` has seen to it, and with several hyperplanes the pushes shrink by their angles.)
     clear = np.where(before == 0, 0.01, 1.0) * _EDGE * mass
     pushed = np.where(push > clear, 1, np.where(push < -clear, -1, 0))
+    if mass < 1e-290:  # no other sample is felt: off the valley it rests
+        pushed = np.full(on.size, -1)
     sides = np.where(ridge, np.where(part > 0, 1, -1), pushed).astype(np.int8)
     return Settled(sides, not bool(other.any()))
 
