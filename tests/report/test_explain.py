@@ -122,6 +122,23 @@ def test_without_a_limit_the_run_so_far_is_used(undecided):
     assert undecided.exit_code == 0
 
 
+def test_without_any_run_theory_still_speaks(monkeypatch, tmp_path):
+    import reluflow.report._explain as module
+
+    def lost(*arguments, **options):
+        raise rf.Undecided("not even the start.")
+
+    monkeypatch.setattr(module, "limit", lost)
+    found = explained(width=3)
+    assert found.trajectory is None
+    assert found.predictions
+    assert found.observations == ()
+    assert "It could not be followed" in found.text()
+    assert found.to_dict()["flow"] is None
+    found.html(tmp_path / "page.html")
+    assert "not even the start." in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_a_sight_nobody_covers_is_uncovered(ex1):
     found = replace(ex1, sights=(Sight("a"), Sight("b", ("PL-T1",))))
     assert [v.text for v in found.summary.uncovered] == ["a"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, make_pattern
-from ._flow_state import GONE, Mask, State, forces_at, moving, tie, ties
+from ._flow_state import Mask, State, forces_at, moving, tie, ties
 
 _MOST_GROWTH = 2.0  # largest change of log |w| in one step of a neuron that matters ...
 _UNSEEN = -16.0  # ... and below this log |w| its output, e^-32, does not
@@ -134,7 +134,7 @@ class Chart:
 
     def gone(self, y: Array) -> bool:
         """Whether a neuron has shrunk beyond return."""
-        return bool((self.rows(y)[1][self.balanced] < GONE).any())
+        return bool((self.rows(y)[1][self.balanced] < self.geometry.gone).any())
 
     def longest_step(self, y: Array, slope: Array) -> float:
         """No neuron may grow by more than e^2 while its output matters, or the whole escape is jumped over."""

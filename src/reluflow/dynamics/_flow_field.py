@@ -44,6 +44,12 @@ class Geometry:
         """Coefficients of the form that tells rows of sides apart."""
         return np.random.default_rng(0).integers(-(2**62), 2**62, self.faces.m)
 
+    @cached_property
+    def gone(self) -> float:
+        """Log |w| below which a neuron is left as it is: caught on a ray against the force, it shrinks for ever."""
+        start = self.problem.net.log_norms
+        return float(start[np.isfinite(start)].min(initial=0.0)) - 1e5
+
     @property
     def X(self) -> Array:
         """Points."""

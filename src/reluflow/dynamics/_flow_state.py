@@ -17,8 +17,6 @@ _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
 #: Log of the largest force, relative to those felt, that is given to a sample which neurons only slide on.
 STRONG = 10.0
 
-#: Neurons caught on a ray against the force shrink for ever; below this log |w| they are left as they are.
-GONE = -1e5
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def relative_forces(geometry: Geometry, state: State, near: Mask, q: Array) -> A
 def moving(geometry: Geometry, state: State, pattern: Pattern) -> Mask:
     """Which neurons can move: those that feel a sample, and are neither zero nor shrunk beyond return."""
     feels = (pattern.H != 0).any(axis=1)[pattern.member]
-    there = (state.log_w > GONE) & (np.isfinite(state.log_a) if geometry.frozen else True)
+    there = (state.log_w > geometry.gone) & (np.isfinite(state.log_a) if geometry.frozen else True)
     return np.asarray(feels & there)
 
 
