@@ -18,7 +18,6 @@ _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
 STRONG = 10.0
 
 
-
 @dataclass(frozen=True)
 class State:
     """Directions, logarithms of sizes, and sides."""

@@ -286,7 +286,8 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
     n, lost = problem.data.n, problem.data.n - found.live.size
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
-        reason = f"{len(living)} groups of neurons, normalised margin {found.margin:.10g}"
+        what = "one group" if len(living) == 1 else f"{len(living)} groups"
+        reason = f"{what} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
             problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run
         )

@@ -241,8 +241,8 @@ def _ratio(left: float, right: float) -> float:
 
 
 def log_m_norm(net: Network) -> float:
-    r"""Log of :math:`|\theta|_M = \max_j \max(|w_j|, |a_j|)`."""
-    return float(max(net.log_norms.max(), net.log_outs.max()))
+    r"""Log of :math:`|\theta|_M = \max_j \max(|w_j|, |a_j|)`; of the zero network a number below every scale."""
+    return float(max(net.log_norms.max(), net.log_outs.max(), -1e300))
 
 
 def seed_amplitudes(problem: Problem) -> Array:

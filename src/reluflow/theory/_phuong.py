@@ -299,7 +299,8 @@ class GrowthBound(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         rate = self.bounds(facts)["log_growth_rate (as corrected)"]
         change = np.abs(run.log_outs - run.log_outs[0]).max(axis=1)
-        allowed = rate * run.time
+        with np.errstate(over="ignore"):
+            allowed = rate * run.time
         over = change - allowed - 1e-12 * np.abs(run.log_outs).max(axis=1)
         k = int(np.argmax(over))
         slack = watch(facts, run).tol

@@ -264,7 +264,7 @@ class Probability(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         sure, failure = guaranteed(facts), self.bounds(facts)["failure (as corrected)"]
         text = (
-            f"both classes get a neuron with probability at least {1 - failure:.6g}; in this draw {sure.plus.size} "
+            f"both classes get a neuron except with probability at most {failure:.3g}; in this draw {sure.plus.size} "
             f"neurons are certain to carry the positive class and {sure.minus.size} the negative one."
         )
         return self.promise(text, probability=1 - failure)
