@@ -71,8 +71,9 @@ class Watch:
     A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest.
     """
 
-    def __init__(self, chart: Coordinates, past: float) -> None:
+    def __init__(self, chart: Coordinates, past: float, grazing: frozenset[tuple[int, int]] = frozenset()) -> None:
         self.chart = chart
+        self.grazing = grazing  # events that changed nothing: not looked at again in the first step
         self.past = (
             past  # a hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by
         )
@@ -88,7 +89,8 @@ class Watch:
             self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
         move = np.linalg.norm(V1 - V0, axis=1)
         rows = np.flatnonzero(self.near <= 3 * move + ON * np.linalg.norm(V1, axis=1))
-        found = _first(chart, step, rows, self.past)
+        found = _first(chart, step, rows, self.past, self.grazing)
+        self.grazing = frozenset()
         if found is None:
             self.near = self.near - move
             if rows.size:
@@ -105,7 +107,9 @@ def _distances(chart: Coordinates, V: Array, rows: Index) -> Array:
     return np.asarray(z)
 
 
-def _first(chart: Coordinates, step: Step, rows: Index, past: float) -> Happening | None:
+def _first(
+    chart: Coordinates, step: Step, rows: Index, past: float, grazing: frozenset[tuple[int, int]]
+) -> Happening | None:
     hi, y_hi = step.t1, step.y1
     inner = _between(chart, step, rows, past)
     if inner is not None:
@@ -113,6 +117,8 @@ def _first(chart: Coordinates, step: Step, rows: Index, past: float) -> Happenin
     found: Happening | None = None
     for _ in range(60):
         late = _overdue(chart, hi, y_hi, rows, past)
+        for pair in grazing:
+            late = late[(late != pair).any(axis=1)]
         if found is not None:
             late = late[(late != (found.neuron, found.surface)).any(axis=1)]
         if not late.size:
@@ -290,10 +296,15 @@ def _through_origin(
     """Where a neuron goes that has slid along a ray to w = 0: its sides and direction, zero if it stays there."""
     on = np.arange(before.size)
     row, _ = settle_neuron(geometry, state, j, on, before, before != 0, c, kinks)
-    velocity = state.sign[j] * make_pattern(geometry, row[None]).forces(c)[0]
-    size = float(np.linalg.norm(velocity))
-    if size <= 1e-12 * np.abs(kinks).sum():
-        return row, np.zeros_like(velocity)
-    u = velocity / size
-    z = geometry.faces.normals @ u
-    return np.where(np.abs(z) > ON, np.sign(z), row).astype(np.int8), u
+    # It leaves along a direction in whose own sector the force points that way, if there is one.
+    for _ in range(20):
+        velocity = state.sign[j] * make_pattern(geometry, row[None]).forces(c)[0]
+        size = float(np.linalg.norm(velocity))
+        if size <= 1e-12 * np.abs(kinks).sum():
+            break
+        z = geometry.faces.normals @ (velocity / size)
+        now = np.where(np.abs(z) > ON, np.sign(z), row).astype(np.int8)
+        if (now == row).all():
+            return row, np.asarray(velocity / size)
+        row = now
+    return row, np.zeros_like(velocity)

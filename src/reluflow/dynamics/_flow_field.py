@@ -143,12 +143,16 @@ class Pattern:
         which, _ = self.held[g]
         normals = self.geometry.faces.normals[which]
         raw = (self.H[g] * c) @ self.geometry.X
-        push = np.linalg.lstsq(normals.T, -raw, rcond=None)[0]
         kinks = self.geometry.kinks(c)[which]
+        mass = float(np.abs(self.H[g] * c) @ self.geometry.problem.data.norms)
+        strong = np.abs(kinks) > _WEAK * mass
+        push = np.zeros(which.size)
+        push[strong] = np.linalg.lstsq(normals[strong].T, -raw, rcond=None)[0]
+        beyond = np.abs(normals[~strong] @ (raw + push @ normals)).max(initial=0.0)  # nothing there could hold it
         # push = (h - slope) kinks; towards the kink it must be, and not beyond (1 - slope) kinks.
         forward = np.sign(kinks) * push
-        mass = float(np.abs(self.H[g] * c) @ self.geometry.problem.data.norms)
-        return float(np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward).min()) + 2 * _EDGE * mass
+        room = np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward)[strong]
+        return float(min(room.min(initial=np.inf), -beyond)) + 2 * _EDGE * mass
 
 
 def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:

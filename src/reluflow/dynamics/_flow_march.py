@@ -63,6 +63,7 @@ class March:
         self.recorder = recorder
         self.tell = tell
         self.steps = 0
+        self._grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
 
     def partial(self) -> Trajectory:
@@ -121,7 +122,7 @@ class March:
             with np.errstate(all="ignore"):
                 stepper = method(field, t, y, t_end, rtol=rel, atol=ab * tol, first_step=first)
             stepper.max_step = here.longest_step(y, stepper.f)
-            watch, event = Watch(here, self.rtol / 10), None
+            watch, event = Watch(here, self.rtol / 10, self._grazing(here)), None
             while event is None:
                 if t >= t_end:
                     return self._end("coupled", state, log_start, t, begun, "done")
@@ -178,7 +179,7 @@ class March:
                         return self._finish(name, state, log_begun, log_time, begun, "done")
                     continue
             stepper = solver(here, s, bound, y, self.rtol / 10)
-            watch, event = Watch(here, self.rtol / 10), None
+            watch, event = Watch(here, self.rtol / 10, self._grazing(here)), None
             while event is None:
                 if s >= bound:
                     return self._out_of_clock(state, log_begun, log_time, begun)
@@ -291,15 +292,24 @@ class March:
     ) -> State:
         """Go through an event."""
         state, changes = apply(here, event, s, y, slope)
+        me = int(np.flatnonzero(here.who)[event.neuron])
+        if changes or still == 0:
+            self._grazed.clear()
+        if not changes:
+            self._grazed.add((me, event.surface))
         if still > _STANDSTILL:
             raise Undecided(
-                f"events do not end at log t = {log_time:.6g} (neuron {int(np.flatnonzero(here.who)[event.neuron])}): "
+                f"events do not end at log t = {log_time:.6g} (neuron {me}): "
                 "the flow chatters there. The flow so far is in .partial.",
                 self.partial(),
             )
         for change in changes:
             self._note(change, log_time)
         return state
+
+    def _grazing(self, here: Coordinates) -> frozenset[tuple[int, int]]:
+        """Return the events just before that changed nothing, in the numbering of a chart."""
+        return frozenset((int(here.who[:j].sum()), k) for j, k in self._grazed if here.who[j])
 
     def _note(self, change: Change, log_time: float) -> None:
         faces = self.geometry.faces
