@@ -18,6 +18,9 @@ from ._trajectory import Trajectory
 Flags = npt.NDArray[np.bool_]
 
 
+_ON = 1e-9  # |cos| up to which a neuron counts as lying on the hyperplane of a sample
+
+
 class ChangeMeasures(NamedTuple):
     """How fast norms and directions of the first layer change.
 
@@ -162,7 +165,8 @@ class Agreement:
 def agreement(data: Dataset, net: Network) -> Agreement:
     """Look at which side of every sample the neurons are.
 
-    A zero neuron is in no agreement region; neurons with zero output weight do not count.
+    A zero neuron is in no agreement region, nor is one on a hyperplane (to 1e-9: it slides there, or is about to);
+    neurons with zero output weight do not count.
 
     >>> data = Dataset([[1.0, 0.0], [-1.0, 0.2]], [1, -1])
     >>> found = agreement(data, Network([[1.0, 0.1], [2.0, 0.0], [-1.0, 0.0]], [1.0, 1.0, -1.0], slope=0.5))
@@ -170,7 +174,7 @@ def agreement(data: Dataset, net: Network) -> Agreement:
     (True, True, 0)
     """
     Z = data.X @ net.directions.T
-    S = np.sign(Z)
+    S = np.where(np.abs(Z) <= _ON * data.norms[:, None], 0.0, np.sign(Z))
     signs, shares, most = [], [], 0
     for side in (1, -1):
         own = S[:, np.sign(net.a) == side]

@@ -13,9 +13,9 @@ from ._lyu_conditions import above, leaky, logistic, separable, separator
 from ._lyu_numbers import LARGE
 from ._lyu_watch import approach, earlier, series, worst_drop
 from ._sarussi_numbers import (
-    Agreement,
+    Course,
     StepBound,
-    agreement,
+    course,
     critical,
     equal_slope_outlier,
     pairs,
@@ -67,8 +67,8 @@ def _critical(facts: Facts) -> tuple[float, float] | None:
     return facts.once("SBG critical", lambda: critical(facts.data))
 
 
-def _agreement(facts: Facts, run: Trajectory) -> Agreement:
-    return facts.once(f"SBG agreement {id(run)}", lambda: agreement(run))
+def _course(facts: Facts, run: Trajectory) -> Course:
+    return facts.once(f"SBG agreement {id(run)}", lambda: course(run))
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:
@@ -185,17 +185,17 @@ class Agreeing(Claim):
         return frozen(facts), paired(facts)
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        found = _agreement(facts, run)
+        found = _course(facts, run)
         nar, par = since(found.nar & found.as_last), since(found.par)
         words = [
             f"{name} since log t = {run.log_time[k]:.6g}" if k is not None else f"not in {name} at the end"
             for name, k in (("NAR", nar), ("PAR", par))
         ]
         text = (
-            f"{words[0]}, {words[1]}; beta = {found.beta[-1]:.6g}, {found.disagreements[-1]} disagreements, "
-            f"share in PAR {found.share_w[-1]:.3g} (w), {found.share_u[-1]:.3g} (u)."
+            f"{words[0]}, {words[1]}; beta = {found.beta[-1]:.6g}, {found.last.disagreements} disagreements, "
+            f"share in PAR {found.last.share_w:.3g} (w), {found.last.share_u:.3g} (u)."
         )
-        measured = (float(found.beta[-1]), float(found.share_w[-1]), float(found.share_u[-1]))
+        measured = (float(found.beta[-1]), float(found.last.share_w), float(found.last.share_u))
         return (self.seen(None, text, measured, where=(nar, par)),)
 
 
@@ -242,16 +242,16 @@ class AgreeingConverge(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         if run.method != "flow":
             return ()
-        s, found = series(run), _agreement(facts, run)
+        s, found = series(run), _course(facts, run)
         start = since(found.nar & found.as_last & s.fitted)
         if start is None:
             return (self.seen(None, "the run does not end fitted and in one NAR.", float(found.beta[-1])),)
-        rival = equal_slope_outlier(facts.data, found.signs_w, found.signs_u)
+        rival = equal_slope_outlier(facts.data, found.last.signs_w, found.last.signs_u)
         if rival is not None:
             text = f"these patterns cannot last: equal slopes at sample {rival} of antipodal data (SBG-R1)."
             return (self.seen(None, text, where=rival),)
         try:
-            program = agreement_margin(facts.data, facts.net.slope, found.signs_w, found.signs_u)
+            program = agreement_margin(facts.data, facts.net.slope, found.last.signs_w, found.last.signs_u)
         except (NotSeparable, Undecided) as error:
             return (self.seen(None, f"no limit with these patterns: {error}"),)
         if not program.consistent:
@@ -364,7 +364,7 @@ class PerfectAgreement(Claim):
         program, crit = _program(facts), _critical(facts)
         if program is None or crit is None or run.method != "flow":
             return ()
-        s, found = series(run), _agreement(facts, run)
+        s, found = series(run), _course(facts, run)
         k, v = _kv(facts)
         needed = float(np.sqrt(k)) * program.slope * v * program.radius
         tail = since(found.nar & found.as_last & s.fitted & (found.beta > max(crit)) & (s.smoothed > needed))
@@ -378,7 +378,7 @@ class PerfectAgreement(Claim):
             return (self.seen(None, text, float(s.margin[-1]), target),)
         if not found.par[tail:].all():
             text = f"(1) to (4) hold since log t = {run.log_time[tail]:.6g}, but the neurons are not in PAR."
-            return (self.seen(False, text, (float(found.share_w[-1]), float(found.share_u[-1])), (1.0, 1.0), tail),)
+            return (self.seen(False, text, (float(found.last.share_w), float(found.last.share_u)), (1.0, 1.0), tail),)
         limit = approach(run, target)
         text = f"PAR since log t = {run.log_time[since(found.par) or 0]:.6g}; {limit.text}"
         return (self.seen(limit.consistent, text, limit.measured, target, tail),)

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics import Trajectory
+from ..dynamics import Agreement, Trajectory, agreement
 from ..margins import AgreementMargin, agreement_margin, beta_crit
 from ..problem import Dataset, Network, NotSeparable, Undecided
 from ..problem._arrays import Array
 
 Bools = npt.NDArray[np.bool_]
-
-_ON = 1e-9  # |cos| up to which a neuron counts as lying on the hyperplane of a sample: it slides, or is about to
 
 
 def pairs(net: Network) -> tuple[int, float] | None:
@@ -75,69 +74,40 @@ def step_bound(
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
-    r"""How far the neurons of each output sign agree, record by record (SBG-D6.2, SBG-D6.3).
+class Course:
+    """Agreement of the neurons along a run, record by record (SBG-D6.2, SBG-D6.3).
 
     Attributes
     ----------
-    disagreements : ndarray of int, shape (T,)
-        Pairs (group, sample) on which some neurons of a group differ in sign, or lie on the hyperplane.
-    beta : ndarray of shape (T,)
-        :math:`\min_{ij} |w_j \cdot x_i|/|w_j|`; the network is in a NAR with this constant where nobody disagrees.
+    nar, par : ndarray of bool, shape (T,)
+        The neurons of each output sign agree on every sample; and do so perfectly.
     as_last : ndarray of bool, shape (T,)
-        All neurons have the patterns of the last record.
-    share_w, share_u : ndarray of shape (T,)
-        Share of the positive neurons with pattern y, of the negative ones with pattern -y.
-    signs_w, signs_u : ndarray of shape (n,)
-        Patterns of the last record (of the first neuron of each group).
+        They have the patterns of the last record.
+    beta : ndarray of shape (T,)
+        How deep inside the region, 0 outside.
+    last : Agreement
+        The last record.
     """
 
-    disagreements: npt.NDArray[np.intp]
-    beta: Array
+    nar: Bools
+    par: Bools
     as_last: Bools
-    share_w: Array
-    share_u: Array
-    signs_w: Array
-    signs_u: Array
-
-    @property
-    def nar(self) -> Bools:
-        """Records at which the neurons of each group agree on every sample."""
-        return np.asarray((self.disagreements == 0) & (self.beta > 0))
-
-    @property
-    def par(self) -> Bools:
-        """Records in perfect agreement: all positive neurons right, all negative ones wrong, on every sample."""
-        return np.asarray(self.nar & (self.share_w == 1) & (self.share_u == 1))
+    beta: Array
+    last: Agreement
 
 
-def agreement(trajectory: Trajectory) -> Agreement:
-    """Activation patterns of the two groups along a run; groups by the output signs of the last record."""
-    data, T = trajectory.problem.data, len(trajectory)
-    plus, minus = trajectory.signs[-1] > 0, trajectory.signs[-1] < 0
-    units = data.X / data.norms[:, None]
-
-    def sides(record: int) -> Array:
-        z = units @ trajectory.directions[record].T  # (n, p)
-        return np.where(np.abs(z) <= _ON, 0.0, np.sign(z))
-
-    last = sides(-1)
-    signs_w, signs_u = (last[:, g][:, 0] if g.any() else np.zeros(data.n) for g in (plus, minus))
-    disagreements = np.zeros(T, dtype=np.intp)
-    beta, share_w, share_u, same = np.zeros(T), np.ones(T), np.ones(T), np.zeros(T, dtype=bool)
-    for t in range(T):
-        z, side = data.X @ trajectory.directions[t].T, sides(t)
-        for group in (plus, minus):
-            if group.any():
-                part = side[:, group]
-                disagreements[t] += int(((part != part[:, :1]).any(axis=1) | (part == 0).any(axis=1)).sum())
-        beta[t] = float(np.abs(z[:, plus | minus]).min()) if (plus | minus).any() else 0.0
-        if plus.any():
-            share_w[t] = float((side[:, plus] == data.y[:, None]).all(axis=0).mean())
-        if minus.any():
-            share_u[t] = float((side[:, minus] == -data.y[:, None]).all(axis=0).mean())
-        same[t] = bool((side[:, plus] == signs_w[:, None]).all() and (side[:, minus] == signs_u[:, None]).all())
-    return Agreement(disagreements, beta, same, share_w, share_u, signs_w, signs_u)
+def course(trajectory: Trajectory) -> Course:
+    """Follow the agreement of the neurons along a run."""
+    found = [agreement(trajectory.problem.data, net) for net in trajectory.networks()]
+    last = found[-1]
+    same = [np.array_equal(a.signs_w, last.signs_w) and np.array_equal(a.signs_u, last.signs_u) for a in found]
+    return Course(
+        np.array([a.holds for a in found]),
+        np.array([a.perfect for a in found]),
+        np.array(same),
+        np.array([a.beta for a in found]),
+        last,
+    )
 
 
 def since(flags: Bools) -> int | None:
@@ -167,7 +137,7 @@ def critical(data: Dataset) -> tuple[float, float] | None:
         return None
 
 
-def equal_slope_outlier(data: Dataset, signs_w: Array, signs_u: Array) -> int | None:
+def equal_slope_outlier(data: Dataset, signs_w: npt.NDArray[Any], signs_u: npt.NDArray[Any]) -> int | None:
     """Find the sample that rules a pattern out as a limit (SBG-R1): the rest antipodal, equal slopes at this one.
 
     None where the data are not an antipodal set and one more point, or the slopes there differ.
