@@ -28,8 +28,8 @@ _CLOSE = 1e-6  # this near to the tolerance a root finder may look a little furt
 _STEPS = 2000
 
 
-def valid_until(early: Alignment, tol: float) -> float:
-    """First time at which ``max_i |q_i|`` reaches ``tol``."""
+def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
+    """First time at which ``max_i |q_i|`` reaches ``tol``; if ``rough``, an earlier one at which it is within 10 %."""
     from scipy.optimize import brentq
 
     if isinstance(tol, bool) or not isinstance(tol, (int, float, np.number)) or not 0 < tol < np.inf:
@@ -37,7 +37,7 @@ def valid_until(early: Alignment, tol: float) -> float:
     goal, t = float(np.log(tol)), 0.0
     for _ in range(_STEPS):
         now = _log_margin(early, t)
-        if now >= goal:
+        if now >= goal - (0.1 if rough else 0.0):
             return t
         step = _safe_step(early, t, goal, now)
         if step == np.inf or t + step == t:

@@ -197,6 +197,7 @@ def _run(
 def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     """Follow the exact early phase as long as it is good, and take over its end."""
     from ._align import align
+    from ._align_validity import valid_until
 
     problem, recorder, geometry = march.geometry.problem, march.recorder, march.geometry
     steep = float(problem.loss.log_force(problem.net.margins(problem.data)).max())
@@ -218,7 +219,7 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     early = align(problem)
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
         recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
-    t = early.valid_until(tol)
+    t = valid_until(early, tol, rough=True)
     done = False
     if stop.aligned and float(early.last_event.max()) <= t:
         t, done = float(early.last_event.max()), True

@@ -88,7 +88,10 @@ class Recorder:
         turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
         if turns.size:  # neurons may turn within the first instant of a long phase
             times = np.union1d(times, np.geomspace(turns.min() / 10, turns.max(), _EARLY))
-        U, log_w, log_a, sign = (f(times) for f in (run.directions, run.log_norms, run.log_outs, run.output_signs))
+        shot = run._paths.snapshot(times)
+        U, log_w, log_a, sign = run._paths.directions(shot), shot.log_norm, shot.log_out, shot.sign
+        if self.problem.train == "first":
+            log_a = np.broadcast_to(self.problem.net.log_outs, log_w.shape)
         none = np.empty((run.p, 0), dtype=np.int8)
         for k, time in enumerate(times):
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
