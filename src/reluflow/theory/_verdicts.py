@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from ..dynamics import Trajectory
 from ..problem import Problem, ProblemError, Undecided
 from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
@@ -159,7 +161,8 @@ def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]
 
 def _observations(one: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
     try:
-        return one.observe(facts, run)
+        with np.errstate(over="ignore"):  # times of e^1000 are inf
+            return one.observe(facts, run)
     except Undecided as error:
         return (one.seen(None, f"not decided: {error}"),)
 
