@@ -9,14 +9,14 @@ from reluflow.experiments import experiment
 from reluflow.experiments._numbers import settled
 
 
-def _trial(id, doctored, deviates=(), unjudged=()):
+def _trial(name, doctored, deviates=(), unjudged=()):
     """Run the quick version and hold every expectation against doctored numbers.
 
     ``doctored`` has for every expectation that got a verdict a function that changes the numbers in place so that the
     verdict turns over: from reproduced to deviates, and for those in ``deviates`` (known to deviate in the quick run)
     the other way round.
     """
-    one = experiment(id)
+    one = experiment(name)
     fractions = []
     numbers = settled(one.run(one.settings(quick=True), fractions.append))
     assert all(0.0 <= f <= 1.0 for f in fractions)

@@ -17,6 +17,7 @@ from ._descend import descend
 from ._explain import explain
 from ._flow import flow
 from ._limit import limit
+from ._reproduce import reproduce
 from ._theory import check, predict
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ app.command(cls=Command)(explain)
 app.command(cls=Command)(flow)
 app.command(cls=Command)(limit)
 app.command(cls=Command)(predict)
+app.command(cls=Command)(reproduce)
 app.add_typer(_data.app, name="data")
 
 

@@ -27,8 +27,8 @@ def settled(numbers: Numbers) -> Numbers:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        exact = value.astype(np.float64)
-        return [float(f"{entry:.{DIGITS}g}") for entry in exact] if value.ndim == 1 else [_rounded(row) for row in exact]
+        short = [float(f"{entry:.{DIGITS}g}") for entry in value.astype(np.float64).ravel()]
+        return np.array(short).reshape(value.shape)
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
