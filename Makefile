@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain test deep lint types format bench clean
+.PHONY: help explain test deep lint types format bench reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -56,6 +56,10 @@ format: $(DEV)  ## rewrite in the house style
 bench: $(DEV)  ## benchmarks, printed as ratios
 	$(INSTALL) -e ".[bench]"
 	for file in benchmarks/*.py; do $(PY) "$$file" || exit 1; done
+
+reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (hours; goes on where it was stopped)
+	$(PY) -m reluflow data fetch mnist
+	$(PY) -m reluflow reproduce --all --jobs 2 --out docs/reproduction
 
 clean:  ## remove what can be made again
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
