@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..deep._torch import as_doubles, torch_for
 from ..problem import Dataset
 from ..problem._arrays import Array
 from ._base import Choice, Numbers, Tell
+from ._pl_shared import one_thread
 
 PARAMETERS: dict[str, Any] = {
     "data": "mnist:digits=0/1",
@@ -33,11 +33,11 @@ PARAMETERS: dict[str, Any] = {
 QUICK = {
     "data": "digits:pair=0/1",
     "test": "rest",
-    "images": 160,
+    "images": 128,
     "batch": 16,
     "epochs": 6,
     "record": 3,
-    "watched": 60,
+    "watched": 40,
 }
 UNSTATED = (
     Choice("step of Adam", "0.001, other constants of Adam as usual", "the usual default"),
@@ -54,7 +54,6 @@ _BINS = 80
 
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
     """Train the net and look at it before, while and after it is trained."""
-    torch = torch_for("PL-F3")
     data, test = _pictures(parameters)
     some = np.sort(np.random.default_rng(parameters["seed"]).permutation(data.n)[: parameters["watched"]])
     watched = Dataset(data.X[some], data.y[some])
@@ -62,8 +61,8 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
     course: list[dict[str, Any]] = []
 
     def look(epoch: int, model: Any) -> None:
-        outputs = as_doubles(_through(model, test.X, torch)).reshape(-1) * test.y
-        seventh = as_doubles(_through(model[:-2], watched.X, torch))
+        outputs = _through(model, test.X).reshape(-1) * test.y
+        seventh = _through(model[:-2], watched.X)
         agreed = separability(seventh, watched.y)
         course.append({
             "epoch": epoch,
@@ -75,7 +74,7 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         })  # fmt: skip
         tell(0.02 + 0.93 * epoch / max(parameters["epochs"], 1))
 
-    with _one_thread(torch):
+    with one_thread() as torch:
         table = _layers(net, data.d, torch)
         start = {"features": _stages(net, watched), "head": _head(net)}
         keys = ("step", "batch", "epochs", "seed", "record")
@@ -84,8 +83,8 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         end = {"features": _stages(net, watched), "head": _head(net)}
         tell(0.97)
         whole = {
-            "train": _agreement(net, data, parameters["separated"], torch),
-            "test": _agreement(net, test, parameters["separated"], torch),
+            "train": _agreement(net, data, parameters["separated"]),
+            "test": _agreement(net, test, parameters["separated"]),
         }
     tell(1.0)
     return {
@@ -116,22 +115,12 @@ def _enlarged(data: Dataset) -> Dataset:
     return Dataset(np.pad(large, ((0, 0), (2, 2), (2, 2))).reshape(-1, 784), data.y, name=data.name)
 
 
-@contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    """Let torch work on one core: experiments run beside each other, and sums keep their order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _through(layers: Any, X: Array, torch: Any) -> Any:
+def _through(layers: Any, X: Array) -> Array:
     """Send images through some layers, a batch at a time."""
+    torch = torch_for("PL-F3")
     inputs = place(layers, X, torch)
     with torch.no_grad():
-        return torch.cat([layers(inputs[lo : lo + 256]) for lo in range(0, len(inputs), 256)])
+        return np.concatenate([as_doubles(layers(inputs[lo : lo + 256])) for lo in range(0, len(inputs), 256)])
 
 
 def _layers(net: Any, d: int, torch: Any) -> list[dict[str, Any]]:
@@ -220,7 +209,7 @@ def _above(one: Array, other: Array) -> float:
     return float(below.mean() / (2 * other.size))
 
 
-def _agreement(net: Any, data: Dataset, most: int, torch: Any) -> dict[str, Any]:
+def _agreement(net: Any, data: Dataset, most: int) -> dict[str, Any]:
     """Hold the layer-7 features of all images against orthogonal separability."""
-    found = separability(as_doubles(_through(net[:-2], data.X, torch)), data.y, most=most)
+    found = separability(_through(net[:-2], data.X), data.y, most=most)
     return {"same": found.same, "cross": found.cross, "samples": found.samples, "complete": found.complete}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..deep import layer_weights, residual_net, train
 from ._base import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals, is_so
-from ._pl_shared import UNSTATED, check_rays, one_thread, orthogonal_data, portrait
+from ._pl_shared import UNSTATED, check_rays, one_thread, orthogonal_data, plot_legend, portrait
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,7 +100,7 @@ def plot(numbers: Numbers) -> Figure:
     for k, layer in enumerate(one["layers"]):
         singular_values(axes[0, k], layer["singular_values"], name=f"$W_{k + 1}$")
         row_plane(axes[1, k], layer["projected"], one["outs"], name=f"$W_{k + 1}$")
-        axes[1, k].legend([f"$W_{count + 1}[j] > 0$", f"$W_{count + 1}[j] < 0$"], fontsize=7)
+        plot_legend(axes[1, k], f"$W_{count + 1}[j]$")
     for row, runs, title in ((0, numbers["runs"][:1], "seed 0"), (1, numbers["runs"], "all seeds")):
         pooled = np.concatenate([np.asarray(r["first"]["correlations"], dtype=np.float64) for r in runs])
         ax = axes[row, count]
@@ -134,7 +134,7 @@ EXPERIMENT = Experiment(
         "batch": 50,
         "epochs": 500,
         "seeds": [0, 1, 2, 3, 4],
-    },  # fmt: skip
+    },
     quick={"n": 100, "width": 40, "batch": 20, "epochs": 300, "seeds": [0]},
     unstated=(*UNSTATED, Choice("biases", "none", "as in the formula of the net")),
     minutes=2.0,

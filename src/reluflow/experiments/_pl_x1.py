@@ -164,6 +164,7 @@ def plot(numbers: Numbers) -> Figure:
         part = np.arange(1, ordered.size + 1) / ordered.size
         a.step(ordered, part, where="post", color=COLOURS[k], ls=STYLES[k], lw=1.6, label=name)
     a.set(xlabel="cosine with $w_+$ or $w_-$", ylabel="share of neurons below", title="cosines (seed 0)")
+    a.set_xlim(right=1.02)
     a.legend(fontsize=8, loc="upper left")
     worst = [1.0 - min(float(np.nanmin(_check_cosines(r["late"][k]))) for r in runs) for k in range(times.size)]
     middle = [float(np.mean([1.0 - r["late"][k]["median"] for r in runs])) for k in range(times.size)]

@@ -12,7 +12,8 @@ from ..dynamics import flow, group_angles
 from ..problem import Network
 from ..report._panels import arrows, regions, samples, sheet
 from ._base import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
-from ._sbg_shared import OUTPUT, SLOPE, accuracy, largest_turn, rebuilt, start, train, weights
+from ._sbg_regimes import largest_turn, rebuilt, weights
+from ._sbg_shared import OUTPUT, SLOPE, accuracy, start, train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -148,9 +149,9 @@ def plot(numbers: Numbers) -> Figure:
 EXPERIMENT = Experiment(
     id="SBG-F1",
     title="Small weights learn a linear boundary and two clusters, large weights do not",
-    caption="Separable data in the plane, 100 leaky neurons, second layer fixed. Above: sign of the net after SGD (tint, "
-    "black boundary) and boundary of the exact gradient flow from the same start (green, dashed). Below: unit vectors of "
-    "the neurons after SGD.",
+    caption="Separable data in the plane, 100 leaky neurons, second layer fixed. Above: sign of the net after SGD "
+    "(tint, black boundary) and boundary of the exact gradient flow from the same start (green, dashed). Below: unit "
+    "vectors of the neurons after SGD.",
     run=run,
     check=check,
     plot=plot,
@@ -171,7 +172,7 @@ EXPERIMENT = Experiment(
     unstated=(
         Choice(
             "data",
-            "200 points of two Gaussians around (2, 0) and (-2, 0), std 1, none nearer than 0.3 to the line between them",
+            "200 points of Gaussians around (2, 0) and (-2, 0), std 1, none nearer than 0.3 to the line between them",
             "the paper only says that the data are separable and shows them",
         ),
         Choice("step and end of training", "0.01; until all points are right and the loss is below 0.01", "not given"),

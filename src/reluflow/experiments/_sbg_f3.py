@@ -14,7 +14,8 @@ from ..problem import Dataset, Network
 from ..report._alignment import MINUS, PLUS
 from ..report._panels import arrows, boundary, curve, regions, samples, sheet
 from ._base import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
-from ._sbg_shared import OUTPUT, angle, largest_turn, rebuilt, spread_epochs, start, train, weights
+from ._sbg_regimes import angle, largest_turn, rebuilt, weights
+from ._sbg_shared import OUTPUT, spread_epochs, start, train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,7 +72,7 @@ def _look(net: Network, data: Dataset, program: AgreementMargin) -> Numbers:
 
 
 def _premises(data: Dataset, program: AgreementMargin) -> Numbers:
-    """What SBG-T6.2 asks of the data, each above 1 if it holds: margin condition (3) and separability (4)."""
+    """Return what SBG-T6.2 asks of the data, above 1 if it holds: margin condition (3), separability (4)."""
     worst = max(beta_crit(data))
     return {
         "consistent": program.consistent,
@@ -168,10 +169,10 @@ def plot(numbers: Numbers) -> Figure:
 EXPERIMENT = Experiment(
     id="SBG-F3",
     title="Perfect agreement: directions and boundary are those of a convex program",
-    caption="Two Gaussians with the points near a line left out, 100 leaky neurons. Left: sign of the net after SGD and the "
-    "boundary predicted (green). Middle: directions of the neurons after SGD and the two predicted ones. Right: angle of "
-    "the mean neurons and of the boundary to the prediction, for SGD (marks) and for the exact flow from the same start "
-    "(lines), against log t.",
+    caption="Two Gaussians with the points near a line left out, 100 leaky neurons. Left: sign of the net after SGD "
+    "and the boundary predicted (green). Middle: directions of the neurons after SGD and the two predicted ones. "
+    "Right: angle of the mean neurons and of the boundary to the prediction, for SGD (marks) and for the exact flow "
+    "from the same start (lines), against log t.",
     run=run,
     check=check,
     plot=plot,
@@ -196,7 +197,7 @@ EXPERIMENT = Experiment(
             "near the margin and the direction is decided only at losses that SGD does not reach: with means (2, 0), "
             "margin 0.5 and 100 points the angles are 6 degrees after 2000 epochs",
         ),
-        Choice("slope of the leaky ReLU", "0.1", "not given; the margin premise asks for a small one (0.2 is too much)"),
+        Choice("slope of the leaky ReLU", "0.1", "not given; the margin premise asks for a small one"),
         Choice("initial standard deviation", "0.001, the small one of SBG-F1", "not given"),
         Choice("step, epochs", "0.01, 2000", "not given"),
         Choice("draws", "mean of 5", "the paper shows one"),

@@ -38,7 +38,7 @@ def check(numbers: Numbers) -> list[Expectation]:
         at_least(
             "nonlinear",
             "The function itself is not linear: a linear one has f(x) + f(-x) = 0 "
-            "(smallest over the slopes of its largest value, relative to (1 - slope) times the half width of the grid).",
+            "(smallest over the slopes of its largest value, over (1 - slope) times the half width of the grid).",
             min(found["even_size"] / ((1 - found["slope"]) * reach) for found in leaky),
             0.5,
             why="the formula gives exactly 1; anything clearly above 0 shows that f is not linear.",
@@ -66,8 +66,8 @@ def plot(numbers: Numbers) -> Figure:
 EXPERIMENT = Experiment(
     id="SBG-F5",
     title="Two leaky neurons: a linear boundary does not make the function linear",
-    caption="The net of SBG-F4 with leaky ReLU. Left: its sign, a linear classifier. Right: its value; the contour lines "
-    "bend where a neuron changes sides, so f is not linear.",
+    caption="The net of SBG-F4 with leaky ReLU. Left: its sign, a linear classifier. Right: its value; the contour "
+    "lines bend where a neuron changes sides, so f is not linear.",
     run=run,
     check=check,
     plot=plot,

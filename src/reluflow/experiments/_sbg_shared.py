@@ -1,18 +1,16 @@
-"""What the training experiments of SBG share: the net of the paper, its training by SGD, and what is looked at."""
+"""What the training experiments of SBG share: the net of the paper and its training by SGD."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..dynamics import Trajectory, agreement, agreement_entrance, descend
+from ..dynamics import Trajectory, descend
 from ..problem import Dataset, Network, Problem, initialize
-from ..problem._arrays import Array
-from ._base import Choice, Numbers
+from ._base import Choice
 
 SLOPE = Choice("slope of the leaky ReLU", "0.2", "not given; the theorems hold for every slope between 0 and 1")
 OUTPUT = Choice("size v of the fixed output weights", "1/sqrt(2k), that is 0.1 for 100 neurons", "not given")
@@ -54,58 +52,18 @@ def accuracy(net: Network, data: Dataset) -> float:
     return float((net.margins(data) > 0).mean())
 
 
-def angle(v: npt.ArrayLike, w: npt.ArrayLike) -> Array:
-    """Angle in degrees between vectors along the last axis; exact for small ones too.
-
-    >>> angle([1.0, 0.0], [[1.0, 1.0], [-3.0, 0.0]]).round(12).tolist()
-    [45.0, 180.0]
-    """
-    v, w = (np.asarray(x, dtype=np.float64) for x in (v, w))
-    v, w = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (v, w))
-    far, near = np.linalg.norm(v - w, axis=-1), np.linalg.norm(v + w, axis=-1)
-    return np.asarray(np.degrees(2.0 * np.arctan2(far, near)))
-
-
-def largest_turn(one: Network, other: Network) -> float:
-    """Largest angle in degrees between a neuron of one net and the same neuron of the other."""
-    return float(angle(one.directions, other.directions).max())
-
-
-def weights(net: Network) -> Array:
-    """First layer at its real size."""
-    return net.weights()[0]
-
-
-def rebuilt(W: npt.ArrayLike, slope: float) -> Network:
-    """Return a net from its stored first layer, up to the size of the output weights: the sign of f is the same.
-
-    >>> rebuilt([[1.0, 0.0], [0.0, 1.0]], 0.2).a
-    array([ 1., -1.])
-    """
-    rows = np.asarray(W, dtype=np.float64)
-    return Network(rows, np.repeat([1.0, -1.0], len(rows) // 2), slope)
-
-
-def regimes(run: Trajectory) -> Numbers:
-    """Look along a run for agreement: times, shares of neurons in the perfect region, disagreements, accuracy.
-
-    ``entrance`` is the time of the first record from which on all are in the perfect agreement region (inf: never).
-    """
-    data, nets = run.problem.data, list(run.networks())
-    found = [agreement(data, net) for net in nets]
-    entrance = agreement_entrance(run, perfect=True)
-    return {
-        "time": run.time,
-        "share_w": np.array([one.share_w for one in found]),
-        "share_u": np.array([one.share_u for one in found]),
-        "disagreements": np.array([float(one.disagreements) for one in found]),
-        "accuracy": np.array([accuracy(net, data) for net in nets]),
-        "entrance": float("inf") if entrance is None else float(run.time[entrance]),
-    }
-
-
-def thinned(run: Trajectory, count: int) -> Trajectory:
-    """Keep about so many records, evenly chosen, the first and the last among them."""
-    kept = np.unique(np.linspace(0, len(run) - 1, count).astype(int))
-    names = ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")
-    return replace(run, **{name: getattr(run, name)[kept] for name in names})
+def sampled(run: Trajectory, times: Iterable[float]) -> Trajectory:
+    """Return the run with records at the times given, which it must cover, instead of its own."""
+    moments = list(times)
+    nets = [run.at(time=moment) for moment in moments]
+    with np.errstate(divide="ignore"):
+        log_time = np.log(moments)
+    return replace(
+        run,
+        log_time=log_time,
+        log_loss=np.array([run.problem.log_loss(net) for net in nets]),
+        directions=np.stack([net.directions for net in nets]),
+        log_norms=np.stack([net.log_norms for net in nets]),
+        log_outs=np.stack([net.log_outs for net in nets]),
+        signs=np.stack([np.sign(net.a) for net in nets]),
+    )

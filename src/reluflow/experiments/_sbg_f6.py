@@ -1,0 +1,60 @@
+"""SBG-F6: the same for more pairs of digits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..report._panels import sheet
+from ._base import Expectation, Experiment, Numbers, at_most
+from ._sbg_digits import run
+from ._sbg_digits_setup import PARAMETERS, QUICK, UNSTATED, label, plot_curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def check(numbers: Numbers) -> list[Expectation]:
+    """Judge the share at the end for every pair."""
+    small = numbers["cases"]["small"]
+    return [
+        at_most(
+            f"{name}-{part}",
+            f"Digits {name}, {word} images: the share outside the linear region goes to 0 (last epoch, mean).",
+            small[name][part]["mean"][-1],
+            0.01,
+        )
+        for name in _check_pairs(numbers)
+        for part, word in (("train", "training"), ("test", "test"))
+    ]
+
+
+def _check_pairs(numbers: Numbers) -> list[str]:
+    return [name for name in numbers["cases"]["small"] if name != "gaussian"]
+
+
+def plot(numbers: Numbers) -> Figure:
+    """Draw training and test images."""
+    figure, axes = sheet(1, 2, "Share of images outside the linear region, small initialisation", (5.0, 3.8))
+    for panel, part in zip(axes[0], ("train", "test"), strict=True):
+        for kind, name in enumerate(_check_pairs(numbers)):
+            plot_curve(panel, numbers["cases"]["small"][name], part, kind, label(name))
+        panel.axhline(0.01, color="#666666", ls=":", lw=1.0)
+        panel.set(xlabel="epoch", ylabel="share outside", title=f"{part} images", xscale="log", yscale="symlog")
+        panel.set_yscale("symlog", linthresh=1e-3)
+        panel.set_ylim(-2e-4, 1.2)
+    axes[0, 0].legend(fontsize=8)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    id="SBG-F6",
+    title="The classifier becomes linear on the data for every pair of digits",
+    caption="As SBG-F2, small initialisation, for six pairs of MNIST digits; mean and range of 5 starts. Dotted: 1 %.",
+    run=run,
+    check=check,
+    plot=plot,
+    parameters=PARAMETERS,
+    quick=QUICK,
+    unstated=UNSTATED,
+    minutes=8.0,
+)
