@@ -153,7 +153,7 @@ def equals(key: str, claim: str, value: float, target: float, tolerance: float, 
     '0.375 +- 1e-09'
     """
     expected = f"{target:.10g} +- {tolerance:.3g}"
-    return _compared(key, claim, value, expected, abs(value - target) <= tolerance, why)
+    return _compared(key, claim, value, expected, abs(value - target) <= tolerance, why, digits=10)
 
 
 def is_so(key: str, claim: str, value: bool, expected: str = "true", measured: str = "", why: str = "") -> Expectation:
@@ -174,8 +174,8 @@ def not_judged(key: str, claim: str, expected: str, why: str, measured: str = ""
     return Expectation(key, claim, expected, measured or "not measured", None, why)
 
 
-def _compared(key: str, claim: str, value: float, expected: str, holds: bool, why: str) -> Expectation:
+def _compared(key: str, claim: str, value: float, expected: str, holds: bool, why: str, digits: int = 6) -> Expectation:
     if math.isnan(value):
         reason = "the measured value is not a number"
         return Expectation(key, claim, expected, "nan", None, f"{reason}; {why}" if why else reason)
-    return Expectation(key, claim, expected, f"{value:.6g}", bool(holds), why)
+    return Expectation(key, claim, expected, f"{value:.{digits}g}", bool(holds), why)

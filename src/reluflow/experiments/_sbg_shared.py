@@ -28,7 +28,7 @@ def train(problem: Problem, step: float, epochs: list[int], seed: int, until_los
 
     def enough(_: int, net: Network) -> bool:
         q = net.margins(data)
-        return until_loss is not None and bool(q.min() > 0) and problem.log_loss_of(q) < np.log(until_loss)
+        return until_loss is not None and bool(q.min() > 0 and problem.log_loss_of(q) < np.log(until_loss))
 
     marks = [data.n * epoch for epoch in epochs]
     return descend(
