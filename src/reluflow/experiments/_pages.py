@@ -40,6 +40,15 @@ def _counts(pages: Sequence[dict[str, Any]]) -> Counter[str]:
     return Counter(e["verdict"] for page in pages for e in page["expectations"])
 
 
+def _deviations(pages: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, str]]]:
+    return [(page["id"], e) for page in pages for e in page["expectations"] if e["verdict"] == "deviates"]
+
+
+def _stray(e: dict[str, str]) -> str:
+    said = f"{e['claim']} Expected {e['expected']}, measured {e['measured']}"
+    return f"{said}: {e['why']}" if e["why"] else f"{said}."
+
+
 def _summary(pages: Sequence[dict[str, Any]]) -> list[str]:
     counts, kinds = _counts(pages), {page["quick"] for page in pages}
     said = [
@@ -93,6 +102,13 @@ def _markdown(folder: Path, pages: Sequence[dict[str, Any]]) -> Iterator[str]:
         cells = " | ".join(str(counts[verdict]) for verdict in _VERDICTS)
         name = f"[{page['id']}](#{page['id'].lower()}) {_cell(page['title'])}"
         yield f"| {name} | {cells} | {_duration(page['seconds'])} |"
+    strays = _deviations(pages)
+    if strays:
+        yield ""
+        yield "## What deviates"
+        yield ""
+        for name, e in strays:
+            yield f"- [{name}](#{name.lower()}) {_stray(e)}"
     for paper, words in PAPERS.items():
         own = [page for page in pages if page["id"].split("-")[0] == paper]
         if own:
@@ -141,6 +157,12 @@ def _html(folder: Path, pages: Sequence[dict[str, Any]]) -> Iterator[str]:
         worst = "deviates" if _counts([page])["deviates"] else "reproduced"
         yield f'<a class="{worst}" href="#{page["id"]}">{page["id"]}&nbsp;{_MARKS[worst]}</a>'
     yield "</nav>"
+    strays = _deviations(pages)
+    if strays:
+        yield "<h2>What deviates</h2><ul>"
+        for name, e in strays:
+            yield f'<li><a href="#{name}">{name}</a> {escape(_stray(e))}</li>'
+        yield "</ul>"
     for paper, words in PAPERS.items():
         own = [page for page in pages if page["id"].split("-")[0] == paper]
         if own:
