@@ -46,7 +46,7 @@ def plot(numbers: Numbers) -> Figure:
     boundary(panel, numbers["svm"]["w"], label=f"limit of the flow, margin {numbers['best']['margin']:.4f}")
     samples(panel, numbers["X"], numbers["y"], size=70)
     panel.set_title("boundaries, data (+, -)")
-    panel.legend(fontsize=7, loc="lower right")
+    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     plot_scales(axes[0, 1], numbers)
     return figure
 

@@ -59,7 +59,7 @@ def plot(numbers: Numbers) -> Figure:
         panel.annotate("", (2.55, side), (1.9, side), arrowprops={"arrowstyle": "->", "color": "#0072B2"})
         panel.text(1.35, side + 0.12, "+ at 4, 8, 12", fontsize=7, color="#0072B2")
     panel.set_title("boundaries at $x_3 = 0.05$, data (+, -)")
-    panel.legend(fontsize=7, loc="lower left")
+    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     plot_scales(axes[0, 1], numbers)
     return figure
 

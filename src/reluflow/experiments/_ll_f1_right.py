@@ -61,7 +61,7 @@ def plot(numbers: Numbers) -> Figure:
     where = f"x at ({float(hints[0][0]):.1f}, {float(hints[0][1]):.1f})"
     panel.text(0.82, 0.0, where, fontsize=7, color="#0072B2")
     panel.set_title("boundaries, data (+, -), hints (x)")
-    panel.legend(fontsize=7, loc="lower left")
+    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     plot_scales(axes[0, 1], numbers)
     return figure
 

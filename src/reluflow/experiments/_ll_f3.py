@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dynamics import flow
+from ..dynamics import Trajectory, flow
 from ..problem import Dataset, Network, Problem
 from ..problem._arrays import Array
 from ..report._panels import COLOURS, sheet
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 #: The sample whose hyperplane is the kink, w_2 = 0; the second sample pushes along it, and to one side.
 KINK = (0.0, 1.0)
-LANDSCAPES = {
-    "ridge": {"push": -0.5, "sign": 1},
-    "valley": {"push": -0.5, "sign": -1},
-    "refraction": {"push": 0.5, "sign": 1},
+LANDSCAPES: dict[str, dict[str, Any]] = {
+    "ridge": {"push": -0.5, "sign": 1, "time": 2.5},
+    "valley": {"push": -0.5, "sign": -1, "time": 12.0},
+    "refraction": {"push": 0.5, "sign": 1, "time": 3.5},
 }
 #: What the flow must say of a neuron on, or coming to, the kink.
 EVENTS = {"ridge": "ridge", "valley": "slide", "refraction": "activate"}
@@ -36,11 +36,11 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         runs = []
         for w in starts:
             problem = Problem(data, Network.balanced([w], [how["sign"]], 0.0, log_scale=np.log(parameters["scale"])))
-            path = flow(problem, {"time": parameters["time"]}, progress=False)
+            path = flow(problem, {"time": how["time"]}, progress=False)
             runs.append(
                 {
                     "start": w,
-                    "W": path.W[:, 0] / parameters["scale"],
+                    "W": np.array([v for _, v in corners(problem, path)]) / parameters["scale"],
                     "events": [[int(e["sample"]), str(e["kind"])] for e in path.events],
                 }
             )
@@ -49,10 +49,17 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
     return found
 
 
+def corners(problem: Problem, path: Trajectory) -> list[tuple[float, Array]]:
+    """Return times and weights of the records, and of the events between them, in order."""
+    at = [(t, W[0]) for t, W in zip(path.log_time.tolist(), path.W, strict=True)]
+    for t in path.events["log_time"][np.isfinite(path.events["log_time"])].tolist():
+        at.append((t, flow(problem, {"log_time": t}, progress=False).W[-1, 0]))
+    return sorted(at, key=lambda one: one[0])
+
+
 def sides(data: Dataset, sign: int) -> list[float]:
     """Return the velocity across the kink just below and just above it, at w = (1, 0) and a small network."""
-    velocity = [sign * 0.5 * np.mean([h, 1.0] * data.y * (data.X @ np.array(KINK))) for h in (0.0, 1.0)]
-    return [float(2.0 * v) for v in velocity]
+    return [float(sign * 0.5 * np.mean([h, 1.0] * data.y * (data.X @ np.array(KINK)))) for h in (0.0, 1.0)]
 
 
 def field(points: Array, push: float, sign: int) -> Array:
@@ -89,7 +96,7 @@ def check(numbers: Numbers) -> list[Expectation]:
         if name == "ridge":
             ends = [float(path["W"][-1][1]) for path in one["runs"][:-1]]
             starts = [float(path["start"][1]) for path in one["runs"][:-1]]
-            good = all(u * v > 0 and abs(u) > abs(v) for u, v in zip(starts, ends, strict=True))
+            good = all(u * v > 0 and abs(v) > abs(u) for u, v in zip(starts, ends, strict=True))
             found += [
                 is_so(
                     "ridge-told",
@@ -101,26 +108,30 @@ def check(numbers: Numbers) -> list[Expectation]:
                 is_so("ridge-apart", "Neurons beside the ridge move away from it, each to its side.", good),
             ]
             continue
-        hits = sum(EVENTS[name] in events for events in told)
-        crossing = len(told) if name == "valley" else sum(float(path["start"][1]) < 0 for path in one["runs"])
-        word = "slide along it" if name == "valley" else "pass through it"
-        found.append(
-            is_so(
-                f"{name}-told",
-                f"Neurons that come to the kink of the {name} {word}, and no path branches.",
-                hits >= crossing and not any("ridge" in events for events in told),
-                f"{crossing} paths with event {EVENTS[name]!r}, no 'ridge'",
-                f"{hits} paths, {sum('ridge' in events for events in told)} with 'ridge'",
-            )
-        )
+        found.append(check_passage(name, one["runs"], told))
     return found
+
+
+def check_passage(name: str, runs: list[dict[str, Any]], told: list[set[str]]) -> Expectation:
+    """Judge the paths that come to a valley or to a refraction."""
+    comes = [float(path["start"][1]) < 0 or (name == "valley" and float(path["start"][1]) > 0) for path in runs]
+    hits = sum(EVENTS[name] in events for events, meets in zip(told, comes, strict=True) if meets)
+    stays = name != "valley" or all(abs(float(w[1])) <= 1e-9 for w in runs[-1]["W"])
+    word = "slide along it" if name == "valley" else "pass through it"
+    return is_so(
+        f"{name}-told",
+        f"Neurons that come to the kink of the {name} {word}, and no path branches.",
+        hits == sum(comes) and stays and not any("ridge" in events for events in told),
+        f"{sum(comes)} paths with event {EVENTS[name]!r}, no 'ridge'",
+        f"{hits} paths, {sum('ridge' in events for events in told)} with 'ridge'",
+    )
 
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the three vector fields with the paths of the flow."""
     figure, axes = sheet(1, 3, "One neuron at the kink of a sample: what the flow can do", size=(4.2, 3.8))
     for panel, (name, one) in zip(axes[0], numbers.items(), strict=True):
-        left, right, reach = {"ridge": (0.9, 1.75, 0.6), "valley": (0.0, 1.15, 0.6)}.get(name, (0.9, 1.75, 0.6))
+        left, right, reach = (0.0, 1.15, 0.55) if name == "valley" else (0.9, 2.0, 0.75)
         grid = np.stack(np.meshgrid(np.linspace(left, right, 12), np.linspace(-reach, reach, 12)), axis=-1).reshape(
             -1, 2
         )
@@ -132,7 +143,7 @@ def plot(numbers: Numbers) -> Figure:
             panel.plot(*W.T, color=COLOURS[1], lw=1.8)
             panel.plot(*W[0], marker="o", color=COLOURS[1], ms=4)
         if name == "ridge":
-            W = np.asarray([path["W"] for path in one["runs"] if float(path["start"][1]) == 0.0][0], dtype=float)
+            W = np.asarray(next(path["W"] for path in one["runs"] if float(path["start"][1]) == 0.0), dtype=float)
             panel.plot(*W.T, color="black", lw=1.4, ls=":", label="from the ridge: one of many")
             panel.legend(fontsize=7, loc="upper left")
         panel.set(xlim=(left, right), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
@@ -149,7 +160,7 @@ EXPERIMENT = Experiment(
     run=run,
     check=check,
     plot=plot,
-    parameters={"heights": [0.4, 0.2, 0.05, -0.05, -0.2, -0.4], "scale": 1e-3, "time": 2.0},
+    parameters={"heights": [0.4, 0.2, 0.05, -0.05, -0.2, -0.4], "scale": 1e-3},
     quick={"heights": [0.2, -0.2]},
     unstated=(
         Choice(

@@ -50,8 +50,8 @@ def _check_phases(curves: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.floa
                 "the largest of all).",
                 float(sizes[early].max(initial=0.0) / sizes.max()),
                 0.02,
-                "Norms and the fall of the loss grow together, exponentially: where the loss has fallen by 1 % the norms "
-                "change at a rate of a few per cent of their maximum, whatever the data; the exact share depends on "
+                "Norms and the fall of the loss grow together, exponentially: where the loss has fallen by 1 % the "
+                "norms change at a rate of a few per cent of their maximum, whatever the data; the share depends on "
                 "where the first phase is said to end.",
             )
         )
@@ -89,6 +89,7 @@ EXPERIMENT = Experiment(
         "seed": 0,
         "dtype": "float32",
         "flow_samples": 500,
+        "flow_rtol": 1e-6,
     },
     quick={
         "data": "digits:pair=0/1",

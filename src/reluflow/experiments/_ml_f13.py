@@ -40,7 +40,9 @@ def check(numbers: Numbers) -> list[Expectation]:
     ]
 
 
-def _check_first(epoch: np.ndarray[tuple[int, ...], np.dtype[np.float64]], at: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
+def _check_first(
+    epoch: np.ndarray[tuple[int, ...], np.dtype[np.float64]], at: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+) -> float:
     return float(epoch[int(np.argmax(at))]) if at.any() else float("inf")
 
 
@@ -49,7 +51,7 @@ EXPERIMENT = replace(
     id="ML-F13",
     title="Only the first layer trained: no two phases",
     check=check,
-    parameters={**BOTH.parameters, "train": "first", "epochs": 100, "every": 1},
+    parameters={**BOTH.parameters, "train": "first", "epochs": 100, "every": 1, "flow_samples": 300, "flow_rtol": 1e-4},
     quick={**BOTH.quick, "step": 2e-3, "epochs": 100, "every": 1},
     unstated=(
         *(choice for choice in BOTH.unstated if choice.name != "epochs"),

@@ -33,7 +33,7 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 
 def _check_alignment(numbers: Numbers) -> list[Expectation]:
-    shown, p = numbers["runs"][0], len(numbers["runs"][0]["nets"]["descent"][0]["a"])
+    p = len(numbers["runs"][0]["nets"]["descent"][0]["a"])
     by, late = (numbers["shots"].index(k) for k in (8000, 10000))
     trapped = [found["counts"]["descent"][by]["trapped"] for found in numbers["runs"]]
     closest = [float(found["counts"]["descent"][late]["to_sum"]) for found in numbers["runs"]]

@@ -97,7 +97,11 @@ def _pairs(data: Dataset) -> Numbers:
     plus, minus = data.positives.size, data.negatives.size
     counts = plus * (plus - 1) + minus * (minus - 1), 2 * plus * minus
     kept = right.sum(axis=1) - [data.n, 0]  # an image and itself are no pair
-    return {"same": float(kept[0] / counts[0]), "other": float(kept[1] / counts[1]), "all": float(kept.sum() / sum(counts))}
+    return {
+        "same": float(kept[0] / counts[0]),
+        "other": float(kept[1] / counts[1]),
+        "all": float(kept.sum() / sum(counts)),
+    }
 
 
 def _gram(data: Dataset) -> Array:
@@ -212,8 +216,8 @@ def _check_images(numbers: Numbers) -> list[Expectation]:
         between(
             "pairs",
             "After centring most pairs of images, but not all, have an inner product with the sign that separability "
-            "asks for: positive within a class and negative between the classes (share of pairs; the smaller of the two "
-            f"kinds; within {pairs['same']:.4f}, between {pairs['other']:.4f}).",
+            "asks for: positive within a class and negative between the classes (share of pairs; the smaller of "
+            f"the two kinds; within {pairs['same']:.4f}, between {pairs['other']:.4f}).",
             min(pairs["same"], pairs["other"]),
             0.5,
             0.9999,
@@ -340,7 +344,7 @@ def plot(numbers: Numbers) -> Figure:
 
     figure = Figure(figsize=(13, 4.6), layout="constrained")
     figure.suptitle(f"{numbers['name'].split('|')[0]}: {numbers['samples']} centred images")
-    parts = figure.subfigures(1, 4, width_ratios=(1.0, 1.15, 1.15, 1.2))
+    parts: Any = figure.subfigures(1, 4, width_ratios=(1.0, 1.15, 1.15, 1.2))
     gram = parts[0].subplots()
     heat(gram, numbers["gram"], label="inner product")
     gram.set_aspect("equal")
@@ -354,8 +358,10 @@ def plot(numbers: Numbers) -> Figure:
 def _plot_alignment(axes: npt.NDArray[Any], numbers: Numbers) -> None:
     descent, early = numbers["descent"], numbers["early"]
     for side, sign in enumerate("+-"):
-        pick = {key: np.asarray(descent[key], dtype=np.float64)[:, side] for key in ("lowest", "cosine", "highest")}
-        band(axes[side], descent["iteration"], *pick.values(), kind=side, label="mean neuron (band: all)")
+        low, mean, high = (
+            np.asarray(descent[key], dtype=np.float64)[:, side] for key in ("lowest", "cosine", "highest")
+        )
+        band(axes[side], descent["iteration"], low, mean, high, side, "mean neuron (band: all)")
         exact = np.asarray(early["cosine"], dtype=np.float64)[:, side]
         axes[side].plot(early["iteration"], exact, color="black", ls=":", lw=2.0, label="exact, small weights")
         axes[side].set(ylim=(-0.45, 1.08), ylabel=f"cosine with $x_{sign}$")

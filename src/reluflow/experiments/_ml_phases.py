@@ -45,8 +45,10 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         "descent": _measured(trained, length, lambda part: tell(0.5 + 0.4 * part)),
     }
     few = thinned(parameters["data"], int(parameters["flow_samples"])).centered()
-    exact = flow(_problem(few, parameters), {"time": epochs * length}, rtol=1e-6, progress=False)
-    found["flow"] = {**_measured(exact, length, lambda part: tell(0.95)), "samples": few.n}
+    exact = flow(
+        _problem(few, parameters), {"time": epochs * length}, rtol=float(parameters["flow_rtol"]), progress=False
+    )
+    found["flow"] = {**_measured(exact, length, lambda _part: tell(0.95)), "samples": few.n}
     return found
 
 
@@ -77,7 +79,9 @@ def _measured(run: Trajectory, length: float, tell: Tell) -> Numbers:
 
 def check_curves(found: Numbers) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Return the curves from the end of the first epoch on, without the start, as arrays; the loss relative to it."""
-    curves = {key: np.asarray(found[key], dtype=np.float64) for key in ("epoch", "loss", "norm", "absolute", "direction")}
+    curves = {
+        key: np.asarray(found[key], dtype=np.float64) for key in ("epoch", "loss", "norm", "absolute", "direction")
+    }
     after = curves["epoch"] >= 1 - 1e-9
     return {key: values[after] / (values[0] if key == "loss" else 1.0) for key, values in curves.items()}
 
@@ -113,7 +117,11 @@ def _plot_changes(panel: Any, curves: Mapping[str, Any], title: str) -> None:
     right = panel.twinx()
     lines = []
     for k, (axes, key, label) in enumerate(
-        ((panel, "loss", "loss"), (panel, "norm", "changes in neuron norms"), (right, "direction", "changes in directions"))
+        (
+            (panel, "loss", "loss"),
+            (panel, "norm", "changes in neuron norms"),
+            (right, "direction", "changes in directions"),
+        )
     ):
         lines += axes.plot(curves["epoch"], curves[key], color=COLOURS[k], ls=STYLES[k], lw=1.6, label=label)
     panel.set(xlabel="epoch", ylabel="loss (relative to the start), norms", title=title, ylim=(0.0, None))

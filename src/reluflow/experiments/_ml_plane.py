@@ -77,7 +77,11 @@ def _counts(data: Dataset, net: Network) -> Numbers:
     # A neuron that dies stays on the hyperplane of the last sample it loses, where its inner product is rounding.
     U, units = net.directions, data.X / data.norms[:, None]
     active = U @ units.T > 1e-9
-    dead, plus, minus = (~active).all(axis=1), (active == (data.y > 0)).all(axis=1), (active == (data.y < 0)).all(axis=1)
+    dead, plus, minus = (
+        (~active).all(axis=1),
+        (active == (data.y > 0)).all(axis=1),
+        (active == (data.y < 0)).all(axis=1),
+    )
     live, positive = ~dead, net.a > 0
     own = np.where(positive, plus, minus)
     outside = live & positive & ~plus

@@ -145,5 +145,5 @@ EXPERIMENT = Experiment(
     parameters=PARAMETERS,
     quick=QUICK,
     unstated=UNSTATED,
-    minutes=12.0,
+    minutes=11.0,
 )

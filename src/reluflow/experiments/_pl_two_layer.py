@@ -21,9 +21,9 @@ PARAMETERS: dict[str, Any] = {
     "batch": 50,
     "epochs": 500,
     "seeds": [0, 1, 2, 3, 4],
-    "log_times": [1e1, 1e2, 1e3, 1e4, 1e5, 1e6],
+    "log_times": [1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8],
 }
-QUICK = {"n": 60, "d": 6, "width": 16, "batch": 10, "epochs": 300, "seeds": [0], "log_times": [1e1, 1e2, 1e3, 1e4]}
+QUICK = {"n": 60, "d": 6, "width": 16, "batch": 10, "epochs": 300, "seeds": [0], "log_times": [1e1, 1e2, 1e3, 1e4, 1e5]}
 
 
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
@@ -90,8 +90,11 @@ def _late(course: Trajectory, log_time: float, data: Dataset) -> dict[str, Any]:
     W, a = net.weights()
     seen = portrait(W, data, np.sign(a))
     energy = (W**2).sum(axis=1)
+    own = np.outer(np.sign(a), data.y) > 0
     return {
         "log_time": log_time,
+        "signs": np.sign(a).astype(int),
+        "trapped": int(((W @ data.X.T > 0) == own).all(axis=1).sum()),  # PL-L3: active on exactly the own class
         **{key: seen[key] for key in ("singular_values", "correlations", "median", "share", "dead")},
         "plus": float(energy[a > 0].sum()),
         "minus": float(energy[a < 0].sum()),

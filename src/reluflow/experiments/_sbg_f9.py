@@ -136,11 +136,11 @@ def plot(numbers: Numbers) -> Figure:
             band(axes[at], place, values.min(0), values.mean(0), values.max(0), kind, f"{name}: SGD")
             times = np.asarray(first["flow"]["time"], dtype=float) / epoch
             times[0] = place[0]
-            curve(axes[at], times, first["flow"][key], 6, "flow" if kind == 0 else "")
-            axes[at].lines[-1].set(lw=0.8)
+            curve(axes[at], times, first["flow"][key], 6, f"{name}: flow")
+            axes[at].lines[-1].set(lw=0.8, ls=("-", "--")[kind])
         axes[at].axvline(place[-1], color="#666666", ls=":", lw=1.0)
         axes[at].set(xscale="log", xlabel="epoch (left end: start; dotted: end of SGD)")
-        axes[at].legend(fontsize=8, loc="upper center" if at == (1, 0) else "center left")
+        axes[at].legend(fontsize=8, loc={(0, 0): "lower right", (1, 0): "upper right", (1, 1): "upper left"}[at])
     axes[0, 0].set(ylabel="share right", title="accuracy")
     axes[1, 0].set(ylabel="points", title="most points two neurons of a sign differ on")
     axes[1, 1].set(ylabel="share of the neurons", title="neurons in the perfect agreement region")
