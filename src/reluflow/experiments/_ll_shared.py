@@ -35,7 +35,9 @@ def ending(problem: Problem, one: float, best: float, max_log_time: float) -> di
     """Say where the flow ends: one of `ENDINGS`, the margin, and the limit itself where it was confirmed.
 
     A limit that is not confirmed by ``max_log_time`` can still be excluded: the smoothed margin never falls and is
-    below that of the limit, so once it exceeds the margin of one neuron the flow does not end there.
+    below that of the limit, so once it exceeds the margin of one neuron the flow does not end there. ``linear`` says
+    whether the boundary of the limit is linear; for a flow that leaves, False means no more than: it is not that of one
+    neuron.
     """
     try:
         found = limit(problem, rtol=1e-8, max_log_time=max_log_time, optimum=False, progress=False)
@@ -91,7 +93,7 @@ def plot_function(
 
 def plot_zero(axes: Any, values: Callable[[Array], Array], colour: str, style: Any, width: float, label: str) -> None:
     """Draw the zero set of a function in the window of the axes, with an entry in the legend."""
-    across, up = (np.linspace(*span, 401) for span in (axes.get_xlim(), axes.get_ylim()))
+    across, up = (np.linspace(low, high, 401) for low, high in (axes.get_xlim(), axes.get_ylim()))
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
     axes.contour(
         across, up, values(grid).reshape(401, 401), levels=[0.0], colors=colour, linestyles=[style], linewidths=width

@@ -103,11 +103,8 @@ def plot(numbers: Numbers) -> Figure:
     left.plot(*zip(*flows, strict=True), ls="", marker="o", mfc="none", color=COLOURS[6], ms=9, label="exact flow")
     left.set(xlabel="training points n", ylabel="test error, %", ylim=(0, None))
     left.legend(fontsize=7)
-    table(
-        axes[0, 1],
-        ("n", "SVM\npaper", "net\npaper", "SVM\nfirst", "net\nfirst", "SVM\nmean", "net\nmean"),
-        plot_rows(numbers),
-    )
+    names = ("n", *(f"{word}, {whose}" for whose in ("paper", "first", "mean") for word in ("SVM", "net")))
+    table(axes[0, 1], names, plot_rows(numbers))
     return figure
 
 

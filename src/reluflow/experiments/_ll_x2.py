@@ -175,10 +175,10 @@ def plot(numbers: Numbers) -> Figure:
         portrait.annotate("", (angle[m], share[m]), (angle[m - 1], share[m - 1]), arrowprops=tip)
         margins.plot(path["log_norm"], path["margin"], color=colour, lw=0.9)
     portrait.plot(float(numbers["best"]["angle"]), float(numbers["best"]["share"]), "k*", ms=11, label="largest margin")
-    portrait.plot(
-        0.0, portrait.get_ylim()[0], marker=MARKS[1], color="#E69F00", ms=9, clip_on=False, label="one neuron (share 0)"
-    )
-    portrait.set(yscale="log", xlabel="angle of the positive neuron, degrees", ylabel="share of the negative neuron")
+    floor = 0.2 * min(float(path["share"][0]) for path in numbers["portrait"])
+    portrait.plot(0.0, floor, MARKS[1], color="#E69F00", ms=9, clip_on=False, label="one neuron (share 0)", zorder=5)
+    portrait.set(yscale="log", ylim=(floor, 2.0))
+    portrait.set(xlabel="angle of the positive neuron, degrees", ylabel="share of the negative neuron")
     portrait.set_title("phase portrait of large networks", fontsize=9)
     portrait.legend(fontsize=7, loc="upper right")
     margins.axhline(BEST, color="black", lw=1.0)
@@ -191,7 +191,7 @@ def plot(numbers: Numbers) -> Figure:
 EXPERIMENT = Experiment(
     id="LL-X2",
     title="A counterexample to the theorem on asymmetric data as printed",
-    caption="Left: three points, the boundary of the network of largest margin (black; tints are its signs) and that of "
+    caption="Left: three points, the boundary of the network of largest margin (black; tints are its signs) and of "
     "the one neuron the theorem predicts (dashed). Middle: paths of the exact flow of two large neurons, one positive, "
     "one negative (dots: starts): angle of the positive one against the share of the negative one in the squared norm. "
     "Without the negative neuron the flow would go to the square; with the smallest share of it, it goes to the star. "

@@ -13,7 +13,8 @@ EXPERIMENT = Experiment(
     "output sign with its class sum, the band from the least to the best aligned neuron; dotted the exact solution for "
     "small weights on the same images, up to a margin of 0.01. Third: loss, stable rank, squared spectral norm of the "
     "first layer; the whole flow (dotted) runs on a few of the images, beside descent on the same ones: on all of them "
-    "it would take an hour. Fourth: centres of the classes and mean neurons, also with the mean image added back.",
+    "it would take an hour. Fourth: centres of the classes and mean neurons (scaled to their "
+    "length), also with the mean image added back.",
     run=run,
     check=check_reported,
     plot=plot,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data import make
-from ..dynamics import descend, flow
+from ..dynamics import Trajectory, descend, flow
 from ..report._panels import band, curve, sheet
 from ._base import Choice, Expectation, Experiment, Numbers, Tell, at_most, equals
 from ._sbg_regimes import regimes
-from ._sbg_shared import OUTPUT, SLOPE, sampled, start
+from ._sbg_shared import OUTPUT, SLOPE, start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,11 +28,17 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         how = {"step": parameters["step"], "epochs": parameters["epochs"]}
         descent = descend(problem, "sgd", **how, batch=1, seed=seed, record=120, progress=False)
         # The early phase is exact below 30 times the tolerance; 1e-3 lets it cover all crossings but the last ones.
-        end = parameters["flow_epochs"] * parameters["step"] * data.n
-        exact = flow(problem, {"time": 1.01 * end}, rtol=1e-3, progress=False)
-        runs.append({"sgd": regimes(descent), "flow": regimes(sampled(exact, descent.time[descent.time <= end]))})
+        exact = flow(problem, {"time": float(descent.time[-1])}, rtol=1e-3, progress=False)
+        runs.append({"sgd": regimes(descent), "flow": regimes(_thinned(exact, 150))})
         tell((seed + 1) / parameters["draws"])
     return {"runs": runs, "epoch": parameters["step"] * parameters["n"]}
+
+
+def _thinned(run: Trajectory, count: int) -> Trajectory:
+    """Keep about so many of the records, evenly chosen, the first and the last among them."""
+    kept = np.unique(np.linspace(0, len(run) - 1, count).astype(int))
+    names = ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")
+    return replace(run, **{name: getattr(run, name)[kept] for name in names})
 
 
 def check(numbers: Numbers) -> list[Expectation]:
@@ -109,7 +116,6 @@ EXPERIMENT = Experiment(
         "scale": 1e-4,
         "step": 1e-3,
         "epochs": 100,
-        "flow_epochs": 10,
     },
     quick={"n": 100, "d": 20, "draws": 1, "width": 20, "epochs": 50},
     unstated=(

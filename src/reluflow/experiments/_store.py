@@ -113,7 +113,7 @@ def save_text(path: Path, text: str) -> None:
 
 
 def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
-    """Draw the numbers as ``ID.png`` (few colours, small) and ``ID.svg``."""
+    """Draw the numbers as ``ID.png`` and ``ID.svg``."""
     import io
 
     from matplotlib import rc_context
@@ -125,8 +125,7 @@ def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
         figure.savefig(pixels, format="png", dpi=110)
         figure.savefig(path_of(folder, one.id, ".svg"), metadata={"Date": None}, dpi=150)
     with Image.open(pixels) as picture:
-        small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-        small.save(path_of(folder, one.id, ".png"), optimize=True)
+        picture.convert("RGB").save(path_of(folder, one.id, ".png"), optimize=True)
 
 
 def code_version(one: Experiment) -> str:

@@ -189,4 +189,7 @@ def table(axes: Any, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1.0, 1.25)
+    lines = 1 + max((column.count("\n") for column in columns), default=0)
+    for k in range(len(columns)):
+        drawn[0, k].set_height(lines * drawn[0, k].get_height())
     drawn.auto_set_column_width(list(range(len(columns))))
