@@ -47,6 +47,9 @@ DIGITS = {
     "flow-cosine": put("few", "flow", "cosine", *END, value=lambda c: c - 0.03),
 }
 
+# Images of 8 x 8 pixels are shorter, so that the weights must be a little larger before the loss falls: 0.011, 0.016.
+SMALL = {"norm-before": every("descent", "norm", value=0.005)}
+
 
 def test_f5(trial):
     def slower(numbers):
@@ -58,20 +61,23 @@ def test_f5(trial):
         "loss-small": put("descent", "loss", -1, value=0.2),
         "centres": put("descent", "cosine", *END, value=0.7),
     }
-    numbers = trial("ML-F5", {**DIGITS, **reported})
+    # Three times the step of the paper: aligned at iteration 600 instead of 2000. And with 64 pixels instead of 784 the
+    # mean neurons are aligned earlier than the rest, while the stable rank is still above 2.
+    rank = {"rank-two": every("descent", "rank", value=1.0)}
+    numbers = trial("ML-F5", {**DIGITS, **reported, **rank}, deviates=("aligned-2000", "rank-two"))
     # Known of these 360 images: the share of pairs with the right sign, and |x+| / n.
     assert numbers["pairs"]["all"] == pytest.approx(0.933, abs=5e-4)
     assert numbers["sum_norms"][0] / numbers["samples"] == pytest.approx(0.6566, abs=5e-5)
 
 
 def test_f10(trial):
-    numbers = trial("ML-F10", DIGITS)
+    numbers = trial("ML-F10", {**DIGITS, **SMALL}, deviates=("norm-before",))
     assert numbers["pairs"]["all"] == pytest.approx(0.785, abs=5e-4)
     assert numbers["sum_norms"][0] / numbers["samples"] == pytest.approx(0.398, abs=5e-4)
 
 
 def test_f11(trial):
-    trial("ML-F11", DIGITS)
+    trial("ML-F11", {**DIGITS, **SMALL}, deviates=("norm-before",))
 
 
 def test_pairs_are_counted_right():

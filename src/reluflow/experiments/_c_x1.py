@@ -221,8 +221,8 @@ def _plot_lines(panel: Any, numbers: Numbers, d: str, one: Numbers, last: bool) 
         look = {"color": COLOURS[i % len(COLOURS)], "ls": STYLES[i % len(STYLES)], "marker": MARKS[i % len(MARKS)]}
         fill = "full" if last else "none"
         panel.plot(place, mean[i], **look, ms=4, lw=1.3, fillstyle=fill, label=f"slope {slope:g}, d = {d}")
-        if last:
-            panel.fill_between(place, low[i], high[i], color=look["color"], alpha=0.12, lw=0)
+        if last and slope in (0.0, 0.5):
+            panel.fill_between(place, low[i], high[i], color=look["color"], alpha=0.15, lw=0)
 
 
 EXPERIMENT = Experiment(
@@ -230,8 +230,8 @@ EXPERIMENT = Experiment(
     title="How often and how long neurons slide on random data",
     caption="The early phase solved exactly, balanced start, for four kinds of random data (columns) against n/d, by "
     "slope of the activation (colour, line, mark) and dimension (filled marks: 20, open: 5); means over draws, bands: "
-    "smallest and largest draw in d = 20. Rows: share of the neurons that slide at some time; that end sliding; share "
-    "of the alignment time spent sliding; mean number of hyperplanes held at once while sliding.",
+    "smallest and largest draw for d = 20, slopes 0 and 0.5. Rows: share of the neurons that slide at some time; that "
+    "end sliding; share of the alignment time spent sliding; mean number of hyperplanes held at once while sliding.",
     run=run,
     check=check,
     plot=plot,

@@ -10,7 +10,7 @@ import numpy as np
 from ..data import example
 from ..margins import kkt, linearity, max_margin, one_neuron, one_signed_margins
 from ..problem import Network
-from ..report._panels import COLOURS, MARKS, sheet
+from ..report._panels import COLOURS, MARKS
 from ._base import Choice, Expectation, Numbers, Tell, at_most, equals, is_so
 from ._ll_shared import ENDINGS, SLOPE, START, ending, goals, small_start, stored
 
@@ -129,8 +129,3 @@ def plot_scales(axes: Any, numbers: Numbers) -> None:
         title="where the exact flow ends",
     )
     axes.legend(fontsize=7, loc="lower left")
-
-
-def plot_sheet(title: str) -> Any:
-    """Make the sheet with the panel of the paper and the one beside it."""
-    return sheet(1, 2, title, size=(4.8, 3.9))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..report._panels import boundary, regions, samples
+from ..report._panels import boundary, regions, samples, sheet
 from ._base import Expectation, Experiment, Numbers, is_so
-from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, plot_sheet, run
+from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, run
 from ._ll_shared import plot_function
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw data and both boundaries, and where flows end."""
-    figure, axes = plot_sheet("Symmetric data: a KKT point that is not optimal")
+    figure, axes = sheet(1, 2, "Symmetric data: a KKT point that is not optimal", size=(4.8, 3.9))
     panel = axes[0, 0]
     regions(panel, plot_function(numbers["special"]), (-3.2, 3.2))
     panel.plot([], [], color="black", lw=1.6, label=f"KKT point, margin {numbers['special']['margin']:.4f}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..report._panels import regions, samples
+from ..report._panels import regions, samples, sheet
 from ._base import Choice, Expectation, Experiment, Numbers, at_least, is_so
-from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, plot_sheet, run
+from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, run
 from ._ll_shared import plot_function, plot_zero
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw data and both boundaries in the plane of the first two coordinates, and where flows end."""
-    figure, axes = plot_sheet("More positive points, close to the boundary: linear and far from optimal")
+    figure, axes = sheet(
+        1, 2, "More positive points, close to the boundary: linear and far from optimal", size=(4.8, 3.9)
+    )
     panel = axes[0, 0]
     regions(panel, plot_function(numbers["best"], height=HEIGHT), (-2.6, 2.6))
     panel.plot([], [], color="black", lw=1.6, label=f"largest margin, {numbers['best']['margin']:.4f}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..report._panels import boundary, regions, samples
+from ..report._panels import boundary, regions, samples, sheet
 from ._base import Choice, Expectation, Experiment, Numbers, is_so
-from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, plot_sheet, run
+from ._ll_f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, run
 from ._ll_shared import plot_function
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw data, hints and both boundaries, and where flows end."""
-    figure, axes = plot_sheet("Three hints make the net linear and worse than it could be")
+    figure, axes = sheet(1, 2, "Three hints make the net linear and worse than it could be", size=(4.8, 3.9))
     panel = axes[0, 0]
     regions(panel, plot_function(numbers["best"]), (-1.7, 1.7))
     panel.plot([], [], color="black", lw=1.6, label=f"largest margin, {numbers['best']['margin']:.4f}")

@@ -76,8 +76,8 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             }
             if seed == 0:
                 if n in parameters["flow_sizes"]:
-                    one["flow"] = followed(problem, parameters["margin"], values, test)
-                one["slice"] = sliced(train, net, svm.w, parameters)
+                    one["flow"] = followed(problem, parameters["margin"], values, test)  # type: ignore[assignment]
+                one["slice"] = sliced(train, net, svm.w, parameters)  # type: ignore[assignment]
             runs.append(one)
             tell((k + (seed + 1) / draws) / len(sizes))
         found.append({"n": n, "runs": runs})

@@ -380,6 +380,7 @@ def _plot_alignment(axes: npt.NDArray[Any], numbers: Numbers) -> None:
         axes[side].legend(fontsize=7, loc="lower right")
     axes[0].set_title("alignment with the class sums")
     axes[1].set_xlabel("iteration")
+    axes[1].locator_params(axis="x", nbins=4)
 
 
 def _plot_convergence(axes: npt.NDArray[Any], numbers: Numbers) -> None:
@@ -394,6 +395,7 @@ def _plot_convergence(axes: npt.NDArray[Any], numbers: Numbers) -> None:
     axes[1].set(yscale="log", ylabel=r"$|W|_F^2/|W|_2^2$")
     axes[2].plot(descent["iteration"], descent["norm"], color=COLOURS[4], lw=1.6)
     axes[2].set(ylabel=r"$|W|_2^2$", xlabel="iteration")
+    axes[2].locator_params(axis="x", nbins=4)
 
 
 def _plot_images(axes: npt.NDArray[Any], found: Numbers) -> None:
