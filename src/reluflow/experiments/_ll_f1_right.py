@@ -59,7 +59,7 @@ def plot(numbers: Numbers) -> Figure:
     panel.scatter([x[0] for x in hints[1:]], [x[1] for x in hints[1:]], marker="x", c="#0072B2", s=60, zorder=4)
     panel.annotate("", (1.66, -0.1), (1.15, -0.07), arrowprops={"arrowstyle": "->", "color": "#0072B2"})
     where = f"x at ({float(hints[0][0]):.1f}, {float(hints[0][1]):.1f})"
-    panel.text(0.82, 0.0, where, fontsize=7, color="#0072B2")
+    panel.text(0.72, 0.03, where, fontsize=7, color="#0072B2")
     panel.set_title("boundaries, data (+, -), hints (x)")
     panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     plot_scales(axes[0, 1], numbers)

@@ -145,7 +145,7 @@ def plot(numbers: Numbers) -> Figure:
         if name == "ridge":
             W = np.asarray(next(path["W"] for path in one["runs"] if float(path["start"][1]) == 0.0), dtype=float)
             panel.plot(*W.T, color="black", lw=1.4, ls=":", label="from the ridge: one of many")
-            panel.legend(fontsize=7, loc="upper left")
+            panel.legend(fontsize=7, loc="lower left")
         panel.set(xlim=(left, right), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
         panel.set_title(f"{name}: flow says '{EVENTS[name]}'", fontsize=9)
     return figure

@@ -11,7 +11,8 @@ from ..problem._arrays import Array
 from ..report._panels import boundary, samples, sheet
 from ._base import Expectation, Experiment, Numbers, at_least
 from ._ll_shared import plot_zero
-from ._ll_teacher import PARAMETERS, QUICK, UNSTATED, run
+from ._ll_tab1 import UNSTATED
+from ._ll_teacher import PARAMETERS, QUICK, run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from ..dynamics import descend, flow
 from ..margins import max_margin
 from ..problem import Dataset, Network, Problem, initialize
 from ..problem._arrays import Array
-from ._base import Choice, Numbers, Tell
+from ._base import Numbers, Tell
 
 DIMENSION = 50
 BIAS = 0.1
@@ -31,24 +31,6 @@ PARAMETERS = {
     "flow_sizes": [10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
 }
 QUICK = {"sizes": [10, 40, 100], "draws": 2, "width": 40, "test": 4000, "flow_sizes": [10]}
-UNSTATED = (
-    Choice(
-        "shift away from the teacher's boundary",
-        "0.4 along y times the teacher",
-        "of 0.1, 0.3, 0.4, 0.5, 1.0 the one whose errors of the support vector machine are nearest to the paper's",
-    ),
-    Choice("slope", "0.5", "as in the paper's other experiments; 0.01 gives nets much farther from the line"),
-    Choice(
-        "step after interpolation",
-        "0.01 / (L (1 + log 1/L)) from the moment L < log(2)/n",
-        "the paper says raised; this is as large as stays stable",
-    ),
-    Choice("end", "smallest margin near 100", "the error does not change any more"),
-    Choice("plane of LL-F4", "the teacher and a random direction orthogonal to it", "the paper says: through 0"),
-    Choice(
-        "draws", "the first one shown; 20 for the averages", "the paper shows one, and its scatter is several points"
-    ),
-)
 
 
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
@@ -67,7 +49,7 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             svm = max_margin(train)
             net = trained(problem, parameters)
             line, values = test.X @ svm.w, net.outputs(test.X)
-            one = {
+            one: dict[str, Any] = {
                 "svm": error(line, test),
                 "net": error(values, test),
                 "agreement": float(np.mean(np.sign(line) == np.sign(values))),
@@ -76,8 +58,8 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             }
             if seed == 0:
                 if n in parameters["flow_sizes"]:
-                    one["flow"] = followed(problem, parameters["margin"], values, test)  # type: ignore[assignment]
-                one["slice"] = sliced(train, net, svm.w, parameters)  # type: ignore[assignment]
+                    one["flow"] = followed(problem, parameters["margin"], values, test)
+                one["slice"] = sliced(train, net, svm.w, parameters)
             runs.append(one)
             tell((k + (seed + 1) / draws) / len(sizes))
         found.append({"n": n, "runs": runs})

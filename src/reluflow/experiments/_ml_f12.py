@@ -73,7 +73,8 @@ EXPERIMENT = Experiment(
     title="Both layers trained: first only directions change, then norms and loss",
     caption="Loss, sum of the changes of the squared norms (left axis), sum of the changes of the directions (right "
     "axis), each with full gradients. Left: at the ends of epochs of stochastic descent. Right: along the exact flow "
-    "from the same start on a few of the images (on all of them it would take an hour); an epoch is as much time.",
+    "from the same start on a few of the images (on all of them it would take an hour); an epoch is as much time; it "
+    "jumps where an activation changes.",
     run=run,
     check=check,
     plot=plot,

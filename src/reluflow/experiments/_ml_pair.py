@@ -94,5 +94,5 @@ def plot(numbers: Numbers) -> Figure:
     share = np.asarray(shown["outside"], dtype=np.float64) / live
     curve(right, shown["iteration"], share, 1, "positive, alive,\noutside S+ (share)")
     right.set(title="curves")
-    right.legend(fontsize=7, loc="center right")
+    right.legend(fontsize=7, loc="upper right")
     return figure

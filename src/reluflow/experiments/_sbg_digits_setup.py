@@ -52,7 +52,7 @@ UNSTATED = (
     ),
     Choice(
         "step",
-        "1e-3 for the smallest start: the first steps, taken while neurons disagree, leave r about 0.4 times the step; "
+        "1e-3 for the smallest start: first steps, taken while neurons disagree, leave r 0.6 to 6 times the step; "
         "0.01 for std 0.001; 0.1 for the large start, which would not learn in 10 epochs otherwise",
         "not given",
     ),
@@ -78,7 +78,7 @@ def label(name: str) -> str:
     return "Gaussians" if name == "gaussian" else f"digits {name}"
 
 
-def plot_curve(panel: Any, found: Numbers, key: str, kind: int, text: str) -> None:
-    """Draw mean and range of one quantity by epoch."""
-    low, mean, high = (np.asarray(found[key][which], dtype=float)[1:] for which in ("low", "mean", "high"))
-    band(panel, np.asarray(found["epochs"], dtype=float)[1:], low, mean, high, kind, text)
+def plot_curve(panel: Any, found: Numbers, key: str, kind: int, text: str, first: int = 1) -> None:
+    """Draw mean and range of one quantity by epoch, from the first record given."""
+    low, mean, high = (np.asarray(found[key][which], dtype=float)[first:] for which in ("low", "mean", "high"))
+    band(panel, np.asarray(found["epochs"], dtype=float)[first:], low, mean, high, kind, text)

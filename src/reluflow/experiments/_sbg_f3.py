@@ -36,7 +36,8 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         if seed == 0:
             exact = flow(problem, {"log_time": parameters["log_time"]}, rtol=1e-6, progress=False)
             same = exact.at(time=float(descent.time[-1]))
-            shown = np.unique(np.linspace(1, len(exact) - 1, 80).astype(int))
+            wanted = np.geomspace(1.0, parameters["log_time"], 150)
+            shown = np.unique(np.searchsorted(exact.log_time, wanted).clip(max=len(exact) - 1))
             first = {
                 "X": data.X,
                 "y": data.y,

@@ -74,7 +74,7 @@ def plot(numbers: Numbers) -> Figure:
         curve(panel, flow["epochs"][late], flow[key][late], 6, "Gaussians, exact flow")
         panel.lines[-1].set(lw=0.8, ls=":")
         panel.set(xlabel="epoch", ylabel=word, title=f"({letter})", xscale="log", yscale="log")
-    axes[0, 0].legend(fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
 

@@ -28,7 +28,9 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         how = {"step": parameters["step"], "epochs": parameters["epochs"]}
         descent = descend(problem, "sgd", **how, batch=1, seed=seed, record=120, progress=False)
         # The early phase is exact below 30 times the tolerance; 1e-3 lets it cover all crossings but the last ones.
-        exact = flow(problem, {"time": float(descent.time[-1])}, rtol=1e-3, progress=False)
+        exact = flow(
+            problem, {"time": parameters["flow_epochs"] * parameters["step"] * data.n}, rtol=1e-3, progress=False
+        )
         runs.append({"sgd": regimes(descent), "flow": regimes(_thinned(exact, 150))})
         tell((seed + 1) / parameters["draws"])
     return {"runs": runs, "epoch": parameters["step"] * parameters["n"]}
@@ -116,6 +118,7 @@ EXPERIMENT = Experiment(
         "scale": 1e-4,
         "step": 1e-3,
         "epochs": 100,
+        "flow_epochs": 5,
     },
     quick={"n": 100, "d": 20, "draws": 1, "width": 20, "epochs": 50},
     unstated=(
