@@ -200,6 +200,7 @@ def test_x1(trial):
             "reached": all_draws(sigma=None),
             "below": all_draws(below=[False]),
             "fails": all_draws(tried=[[0.0, "one"]]),
+            "decided": all_draws(tried=[[0.0, "undecided"]]),
             "kappa-trend": lower,
             "symmetric": put("stretch", 0, "draws", 0, "tried", 0, value=[-2.0, "other"]),
             "stretched": put("stretch", 1, "draws", 0, "tried", 0, value=[-2.0, "one"]),

@@ -46,8 +46,8 @@ def check(numbers: Numbers) -> list[Expectation]:
             "From std 0.001, the small initialisation of SBG-F1, the share goes to 0 as well.",
             "<= 0.01",
             "the paper does not state the standard deviation, step and epochs of this figure. From 0.001 the share is "
-            "small for Gaussians and 0/1 only: many images of 3/5 are nearer to the boundary than the clusters are wide, "
-            "and in at least one of five starts neurons part again after epoch 10.",
+            "small for Gaussians and 0/1 only: many images of 3/5 are nearer to the boundary than the clusters are "
+            "wide, and in at least one of five starts neurons part again after epoch 10.",
             f"share of test points at the end: {ends}",
         ),
         at_most(

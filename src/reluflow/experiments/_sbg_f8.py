@@ -117,10 +117,10 @@ EXPERIMENT = Experiment(
         "slope": 0.2,
         "scale": 1e-4,
         "step": 1e-3,
-        "epochs": 100,
+        "epochs": 20,
         "flow_epochs": 5,
     },
-    quick={"n": 100, "d": 20, "draws": 1, "width": 20, "epochs": 50},
+    quick={"n": 100, "d": 20, "draws": 1, "width": 20, "epochs": 20},
     unstated=(
         Choice(
             "data",
@@ -128,7 +128,7 @@ EXPERIMENT = Experiment(
             "not given beyond: separable, antipodal; the two classes are drawn independently",
         ),
         Choice("initial standard deviation", "1e-4", "not given; the one of SBG-F9"),
-        Choice("epochs, draws", "100; mean of 5", "not given"),
+        Choice("epochs, draws", "20; mean of 5", "not given"),
         SLOPE,
         OUTPUT,
     ),
