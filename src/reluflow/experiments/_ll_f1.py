@@ -106,6 +106,21 @@ def check_common(numbers: Numbers, special: float, best: float, aim: str) -> lis
     ]
 
 
+def check_one(numbers: Numbers) -> list[Expectation]:
+    """Judge what the two panels whose limit is one neuron have in common."""
+    return [
+        is_so("best-bent", "The network of largest margin has no linear boundary.", numbers["best"]["linear"] is False),
+        is_so(
+            "condition",
+            "Networks of negative output gain less on the tight points than the linear classifier has (with the "
+            "weights the proof needs).",
+            float(numbers["other_sign"]["value"]) < float(numbers["other_sign"]["threshold"]),
+            f"< {float(numbers['other_sign']['threshold']):.6g}",
+            f"{float(numbers['other_sign']['value']):.6g}",
+        ),
+    ]
+
+
 def plot_scales(axes: Any, numbers: Numbers) -> None:
     """Draw the margin of the limit against the initial scale; marks and colours tell how the flow ends."""
     for k, (kind, words) in enumerate(ENDINGS.items()):
