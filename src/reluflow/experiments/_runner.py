@@ -160,9 +160,12 @@ def _grouped(asked: Sequence[Experiment], quick: bool) -> list[_Job]:
 
 @contextmanager
 def _few_threads(jobs: int) -> Iterator[None]:
-    """Share the processors out between the jobs; the processes started meanwhile see it."""
+    """Share the processors out between the jobs; the processes started meanwhile see it.
+
+    A number that was set for one library holds for all of them.
+    """
     before = {name: os.environ.get(name) for name in _THREADS}
-    share = str(max(1, (os.cpu_count() or 1) // jobs))
+    share = next(filter(None, before.values()), str(max(1, (os.cpu_count() or 1) // jobs)))
     os.environ.update({name: share for name in _THREADS if before[name] is None})
     try:
         yield

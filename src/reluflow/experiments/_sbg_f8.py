@@ -72,8 +72,8 @@ def check(numbers: Numbers) -> list[Expectation]:
             "The flow brings half of the neurons in no later than SGD (ratio of the times, mean of the draws).",
             float(np.mean([_check_half(run["flow"]) / _check_half(run["sgd"]) for run in runs])),
             1.0,
-            why="ours: a step with one sample moves neurons by half their length; that noise has to average out. Half of "
-            "them, not all: where little happens the flow keeps few records, and the last entrance falls between two.",
+            why="ours: a step with one sample moves neurons by half their length; that noise has to average out. Half "
+            "of them, not all: where little happens the flow keeps few records, and the last entrance is between two.",
         ),
     ]
 
