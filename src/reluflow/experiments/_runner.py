@@ -121,9 +121,11 @@ def run_all(
         if not asked:
             raise ProblemError(f"there is nothing of {', '.join(ids)} in {folder} to draw again; run it first.")
     plan = _grouped(asked, quick)
-    with _few_threads(jobs):
-        _run_jobs(plan, folder, quick, redraw, jobs, progress)
-    write_pages(folder)
+    try:
+        with _few_threads(jobs):
+            _run_jobs(plan, folder, quick, redraw, jobs, progress)
+    finally:
+        write_pages(folder)
     job_of = {one: job for job in plan for one in job.ids}
     return [_outcome(folder, one.id, job_of[one.id]) for one in asked]
 
