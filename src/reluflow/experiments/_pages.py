@@ -53,8 +53,8 @@ def _summary(pages: Sequence[dict[str, Any]]) -> list[str]:
     counts, kinds = _counts(pages), {page["quick"] for page in pages}
     said = [
         f"{len(pages)} of {len(IDS)} experiments, {sum(counts.values())} expectations: "
-        + ", ".join(f"{counts[verdict]} {verdict}" for verdict in _VERDICTS)
-        + "."
+        f"{counts['reproduced']} reproduced, {counts['deviates']} deviate, "
+        f"{counts['cannot be judged']} cannot be judged."
     ]
     if kinds == {True}:
         said.append("These are quick runs on small stand-ins; they say little about the papers.")
