@@ -51,11 +51,9 @@ def _stray(e: dict[str, str]) -> str:
 
 def _summary(pages: Sequence[dict[str, Any]]) -> list[str]:
     counts, kinds = _counts(pages), {page["quick"] for page in pages}
-    said = [
-        f"{len(pages)} of {len(IDS)} experiments, {sum(counts.values())} expectations: "
-        f"{counts['reproduced']} reproduced, {counts['deviates']} deviate, "
-        f"{counts['cannot be judged']} cannot be judged."
-    ]
+    verdicts = f"{counts['reproduced']} reproduced, {counts['deviates']} deviate"
+    verdicts += f", {counts['cannot be judged']} cannot be judged"
+    said = [f"{len(pages)} of {len(IDS)} experiments, {sum(counts.values())} expectations: {verdicts}."]
     if kinds == {True}:
         said.append("These are quick runs on small stand-ins; they say little about the papers.")
     shared = {(page["code"], repr(page["parameters"])): page["seconds"] for page in pages}
