@@ -163,6 +163,7 @@ def test_code_version_sees_what_computes_and_not_what_draws(tmp_path):
             "K = 3",
             "def run(parameters, tell):",
             '    """Doc."""',
+            "    if K < 0: raise ValueError(f'K is {K}', K)",
             '    return {"k": K}',
             "def plot(numbers):",
             "    return 1",
@@ -172,10 +173,11 @@ def test_code_version_sees_what_computes_and_not_what_draws(tmp_path):
     path = tmp_path / "_one.py"
     path.write_text(text)
     plain = store._meaning(path, computes=True)
-    for old, new in (("return 1", "return 2"), ("Doc.", "Other."), ("EXPERIMENT = 5", "EXPERIMENT = 6")):
+    same = (("return 1", "return 2"), ("Doc.", "Other."), ("K is", "K was"), ("EXPERIMENT = 5", "EXPERIMENT = 6"))
+    for old, new in same:
         path.write_text(text.replace(old, new))
         assert store._meaning(path, computes=True) == plain
-    for old, new in (("K = 3", "K = 4"), ('"k": K', '"k": K + 1')):
+    for old, new in (("K = 3", "K = 4"), ('"k": K', '"k": K + 1'), ("', K)", "', -K)"), ("ValueError", "KeyError")):
         path.write_text(text.replace(old, new))
         assert store._meaning(path, computes=True) != plain
     # In the layers below a function called check computes like any other.

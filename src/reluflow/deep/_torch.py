@@ -16,8 +16,8 @@ def torch_for(what: str) -> Any:
         import torch
     except ImportError:
         raise ProblemError(
-            f"{what} needs PyTorch, which is not installed; pip install 'reluflow[deep]' installs it "
-            "(on a machine without a GPU: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu)."
+            f"{what} needs PyTorch, which is not installed; pip install 'reluflow[deep]' installs it (without a GPU: "
+            "install its CPU build first, which is much smaller)."
         ) from None
     return torch
 

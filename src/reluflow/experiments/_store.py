@@ -2,8 +2,9 @@
 
 ``ID.json`` holds the numbers with all they came from. They are taken again, instead of run again, as long as the
 parameters and the code that computed them are the same. That code is every module below `report` (with `deep`), the
-module of the experiment and the modules of `experiments` it imports, without docstrings, comments and the functions
-that only judge or draw (``check...``, ``plot...``): those are applied anew to the stored numbers each time.
+module of the experiment and the modules of `experiments` it imports, without docstrings, comments, the texts of errors
+and the functions that only judge or draw (``check...``, ``plot...``): those are applied anew to the stored numbers each
+time.
 """
 
 from __future__ import annotations
@@ -170,14 +171,23 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def _meaning(path: Path, computes: bool = False) -> str:
-    """Return the source without docstrings and comments; ``computes``: and without what only judges or draws."""
+    """Return the source without docstrings, comments and the texts of errors.
+
+    With ``computes`` also without what only judges or draws.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if computes:
         tree.body = [part for part in tree.body if not _only_looks(part)]
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            node.exc.args = [part for part in node.exc.args if not _is_text(part)]
     return ast.dump(tree)
+
+
+def _is_text(part: ast.expr) -> bool:
+    return isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
 def _only_looks(part: ast.stmt) -> bool:
