@@ -24,7 +24,7 @@ from typing import Any
 
 from .. import __version__
 from ..data import plain
-from ..problem import ProblemError
+from ..data._files import replacing
 from ._base import Expectation, Experiment, Numbers
 from ._numbers import settled
 
@@ -54,13 +54,17 @@ def path_of(folder: Path, name: str, ending: str = ".json") -> Path:
 
 def read(folder: Path, name: str) -> Stored | None:
     """Read what is stored of an experiment; None if there is nothing, or nothing that can be used."""
+    document = _document(folder, name)
+    return None if document is None else Stored(**{field: document[field] for field in Stored.__slots__})
+
+
+def _document(folder: Path, name: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(path_of(folder, name).read_text(encoding="utf-8"))
-        if found["schema"] != SCHEMA:
-            return None
-        return Stored(**{name: found[name] for name in Stored.__slots__})
+        found: dict[str, Any] = json.loads(path_of(folder, name).read_text(encoding="utf-8"))
+        usable = found["schema"] == SCHEMA and set(Stored.__slots__) <= set(found)
     except (FileNotFoundError, json.JSONDecodeError, KeyError, TypeError):
         return None
+    return found if usable else None
 
 
 def is_current(stored: Stored, one: Experiment, quick: bool) -> bool:
@@ -95,22 +99,16 @@ def borrowed(stored: Stored, one: Experiment) -> Stored:
 
 def page_of(folder: Path, name: str) -> dict[str, Any] | None:
     """Return all that ``ID.json`` says but the numbers; None if there is nothing that can be used."""
-    if read(folder, name) is None:
-        return None
-    document: dict[str, Any] = json.loads(path_of(folder, name).read_text(encoding="utf-8"))
-    del document["numbers"]
+    document = _document(folder, name)
+    if document is not None:
+        del document["numbers"]
     return document
 
 
 def save_text(path: Path, text: str) -> None:
     """Write a file in one go: after a kill it is the old one or the new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as exc:
-        draft.unlink(missing_ok=True)
-        raise ProblemError(f"{path} cannot be written: {exc.strerror or exc}.") from None
 
 
 def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
