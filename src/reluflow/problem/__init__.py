@@ -6,19 +6,34 @@ from ._initialize import initialize
 from ._loss import Loss
 from ._network import Network
 from ._problem import Problem
-from .errors import BudgetExceeded, DataError, NotSeparable, ProblemError, ReluflowError, Undecided
+from ._time import check_time, time_left, time_limit
+from .errors import (
+    BudgetExceeded,
+    DataError,
+    Interrupted,
+    NotSeparable,
+    OutOfTime,
+    ProblemError,
+    ReluflowError,
+    Undecided,
+)
 
 __all__ = [
     "BudgetExceeded",
     "DataError",
     "Dataset",
+    "Interrupted",
     "Loss",
     "Network",
     "NotSeparable",
+    "OutOfTime",
     "Problem",
     "ProblemError",
     "ReluflowError",
     "Undecided",
     "check_size",
+    "check_time",
     "initialize",
+    "time_left",
+    "time_limit",
 ]

@@ -67,3 +67,13 @@ class Undecided(ReluflowError):
 
 class BudgetExceeded(Undecided):
     """The allowed work was used up before the question was decided. ``partial`` holds what there is."""
+
+
+class OutOfTime(BudgetExceeded):
+    """The time limit ended first. ``partial`` holds what there is."""
+
+
+class Interrupted(BudgetExceeded):
+    """The user interrupted the work (Ctrl-C). ``partial`` holds what there is."""
+
+    exit_code = 130
