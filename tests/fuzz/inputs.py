@@ -78,9 +78,37 @@ def spoiled(draw: random.Random) -> tuple[str, bytes | str, str]:
     rows: list[list[object]] = [list(row) for row in GOOD]
     i, j = draw.randrange(len(rows)), draw.randrange(2)
     kind = draw.choice(
-        "word empty nan inf huge tiny ragged-short ragged-long label third-label no-label-value zero both-labels "
-        "bytes utf16 nothing comments header one-column quote npz-name json xlsx parquet random truncated-npz "
-        "objects complex shapes".split()
+        [
+            "word",
+            "empty",
+            "nan",
+            "inf",
+            "huge",
+            "tiny",
+            "ragged-short",
+            "ragged-long",
+            "label",
+            "third-label",
+            "no-label-value",
+            "zero",
+            "both-labels",
+            "bytes",
+            "utf16",
+            "nothing",
+            "comments",
+            "header",
+            "one-column",
+            "quote",
+            "npz-name",
+            "json",
+            "xlsx",
+            "parquet",
+            "random",
+            "truncated-npz",
+            "objects",
+            "complex",
+            "shapes",
+        ]
     )
     ending = ".csv"
     words = {
@@ -288,7 +316,7 @@ def bad_array(draw: random.Random) -> Case:
         "a zero row": (np.where(np.arange(len(X))[:, None] == i, 0.0, X), y),
         "complex": (X + 0j, y),
         "strings": (X.astype(str), y),
-        "objects": (X.astype(object).tolist()[:-1] + [[None, 1]], y),
+        "objects": ([*X.astype(object).tolist()[:-1], [None, 1]], y),
         "ragged": ([[1, 2], [3]], [1, -1]),
         "one dimension": (X[:, 0], y),
         "three dimensions": (X[None], y),
@@ -347,7 +375,7 @@ def bad_setting(draw: random.Random) -> Case:
         ("time_limit", {"time_limit": draw.choice([0, -1, np.nan, "x"])}),
         ("rtol", {"rtol": draw.choice([0, -1, 0.5, np.nan, "x"])}),
     ]
-    what, options = draw.choice(bad)
+    _, options = draw.choice(bad)
     verb = draw.choice(["explain", "flow", "limit"])
     X, y = np.array([row[:2] for row in GOOD]), np.array([row[2] for row in GOOD])
 
@@ -405,7 +433,21 @@ def bad_network(draw: random.Random) -> Case:
 
 
 def bad_torch(draw: random.Random) -> Case:
-    kinds = "tanh three-layers words truncated pickle list half wrong-width three-outputs conv nan empty gelu".split()
+    kinds = [
+        "tanh",
+        "three-layers",
+        "words",
+        "truncated",
+        "pickle",
+        "list",
+        "half",
+        "wrong-width",
+        "three-outputs",
+        "conv",
+        "nan",
+        "empty",
+        "gelu",
+    ]
     what = draw.choice(kinds)
     verb, as_json = draw.choice(["certify", "compare", "explain"]), draw.random() < 0.4
 
@@ -526,10 +568,10 @@ def main() -> int:
     ask.add_argument("--seed", type=int, default=0)
     ask.add_argument("--verbose", action="store_true", help="print every answer")
     given = ask.parse_args()
+    from importlib import import_module
     from importlib.util import find_spec
 
-    import reluflow.cli._app  # once, for all children
-
+    import_module("reluflow.cli._app")  # once, for all children
     faults, slowest = 0, 0.0
     with_torch = find_spec("torch") is not None
     for k, case in enumerate(cases(given.count, given.seed, with_torch)):
