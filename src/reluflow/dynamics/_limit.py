@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,14 +11,19 @@ from ..margins import KKT, GlobalMargin
 from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
 from ..problem._arrays import Array, is_number
 from ._flow import Until, begin, check_effort
-from ._flow_field import Geometry
+from ._flow_field import Geometry, Index
 from ._flow_march import Goal, March, Reached
 from ._flow_record import Recorder
+from ._flow_state import State, pattern_of, take
 from ._limit_candidate import Candidate, LimitGroup, Lost, candidate
+from ._limit_future import BEFORE, Future, follow
 from ._trajectory import Trajectory
 
 #: Log times at which the patterns reached are put to the test.
-_STAGES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+_STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
+
+_TIME_ENOUGH = 1e6  # beyond this log t the direction no longer depends on the time, only on log R
+_ROUNDS = 100  # how often the network is made smaller before giving up: each is log R + 7
 
 _QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
 _KKT = 1e-9
@@ -32,6 +37,33 @@ class Evidence(NamedTuple):
     value: float
     holds: bool | None
     text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Plateau:
+    r"""A KKT point at which the direction rests for long, but not for ever.
+
+    Attributes
+    ----------
+    margin : float
+        Its normalised margin.
+    network : Network
+        Of unit norm.
+    log_R_from, log_R_to : float
+        Between these values of :math:`\log R = \log|\theta|^2` the network is near it; log t is about R times the
+        margin.
+    neuron : int
+        The neuron that ends it.
+    sample : int
+        The sample, felt by no neuron at the plateau, that it comes to see; -1 if it outgrows the network.
+    """
+
+    margin: float
+    network: Network
+    log_R_from: float
+    log_R_to: float
+    neuron: int
+    sample: int = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +94,9 @@ class Limit:
     reason : str
         The answer in one sentence.
     trajectory : Trajectory
-        The flow that led there.
+        The flow that led there, as far as it was followed in time.
+    plateaus : tuple of Plateau
+        Where the direction rested on its way.
     """
 
     problem: Problem
@@ -76,6 +110,7 @@ class Limit:
     reason: str
     trajectory: Trajectory = field(repr=False)
     optimum: GlobalMargin | None = None
+    plateaus: tuple[Plateau, ...] = ()
 
     @property
     def living(self) -> tuple[LimitGroup, ...]:
@@ -170,46 +205,139 @@ def limit(
 
 
 def _search(march: March, max_log_time: float) -> Limit:
-    geometry, recorder = march.geometry, march.recorder
+    geometry = march.geometry
     state, t, _ = begin(march, Until(log_time=max_log_time))
-    reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled")
+    way = Way(march, Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled"), min(max_log_time, _TIME_ENOUGH))
     why = "nothing was tried"
-    for stage in [s for s in _STAGES if s < max_log_time] + [max_log_time]:
-        if stage <= reached.log_time:
-            continue
-        march.goal = Goal(stage, -np.inf, np.inf)
-        reached = march.resume(reached.state, reached.log_time)
-        if reached.why == "rest":
-            return _resting(march, reached)
-        found = candidate(geometry, reached.state)
+    while way.go_on():
+        if way.reached.why == "rest":
+            return _resting(way)
+        found = candidate(geometry, way.reached.state)
         if isinstance(found, str):
             why = found
             continue
         if isinstance(found, Lost):
-            grown = _grown(recorder.result())[0]
+            grown = _grown(way.run)[0]
             if grown >= _QUIET**2:
-                return _lost(march, reached, found, grown)
+                return _lost(way, found, grown)
             why = f"neurons slide on points that are lost, and |theta|^2 grew only by {grown:.3g} since the last event"
             continue
-        evidence = _evidence(recorder, found)
+        evidence = _evidence(way.run, found)
         failed = [e for e in evidence if not e.holds]
-        if not failed:
-            return _accept(march, found, evidence)
-        why = "; ".join(f"{e.name}: {e.text}" for e in failed)
+        if failed:
+            why = "; ".join(f"{e.name}: {e.text}" for e in failed)
+            continue
+        future = _future(geometry, way.reached.state, found)
+        if future.doubt:
+            why = f"vanishing: {future.doubt}"
+            continue
+        if future.arrival == np.inf:
+            return _accept(way, found, (*evidence, _vanishing(future)))
+        why = way.leave(found, future)
     raise Undecided(
-        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a "
-        "larger max_log_time goes on.",
-        recorder.result(),
+        f"no limit could be confirmed by log t = {way.reached.log_time:.6g}: {why}. The flow so far is in .partial"
+        + ("; a larger max_log_time goes on." if max_log_time < _TIME_ENOUGH else "."),
+        way.recorder.result(),
     )
 
 
-def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
-    run = recorder.result()
-    grown, at, log_R = _grown(run)
+class Way:
+    """How far a search has come, and where it has been.
+
+    As long as it matters when things happen the flow is followed in time. Beyond, the direction of the network moves in
+    the clock log R, R = |theta|^2, and in the same way whatever R is, up to terms of order 1/R: so the network is made
+    smaller whenever it has grown large, all neurons by the same factor, and the time is no longer known.
+    """
+
+    def __init__(self, march: March, reached: Reached, last: float) -> None:
+        self.march, self.reached, self.last = march, reached, last
+        self.recorder = march.recorder
+        self.plateaus: list[Plateau] = []
+        self.skipped = 0.0  # by how much log R is larger than it looks
+        self.rounds = 0
+
+    @property
+    def run(self) -> Trajectory:
+        """The flow since the time is no longer known, or all of it."""
+        return self.march.recorder.result()
+
+    def go_on(self) -> bool:
+        """Follow the flow to the next stage; False if there is none."""
+        ahead = self._ahead()
+        if not ahead:
+            if self.last < _TIME_ENOUGH or self.rounds >= _ROUNDS:
+                return False
+            self._shrink()
+            ahead = self._ahead()
+        self.march.goal = Goal(min(ahead), -np.inf, np.inf)
+        self.reached = self.march.resume(self.reached.state, self.reached.log_time)
+        return True
+
+    def _ahead(self) -> list[float]:
+        return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
+
+    def leave(self, found: Candidate, future: Future) -> str:
+        """Note a plateau, and go to its end if that is out of reach in time; return what it is in words."""
+        run = self.run
+        log_R = 2 * float(run.log_norm[-1])
+        ends = log_R + self.skipped + 2 * future.arrival
+        gaps = 1 - run.normalized_margin() / found.margin
+        near = int(np.argmax(np.minimum.accumulate((np.abs(gaps) <= _CLOSE)[::-1])[::-1]))
+        begins = 2 * float(run.log_norm[near]) + self.skipped
+        if self.plateaus and abs(self.plateaus[-1].margin / found.margin - 1) < 1e-9:
+            begins = self.plateaus.pop().log_R_from
+        self.plateaus.append(Plateau(found.margin, found.network, begins, ends, future.first, future.point))
+        # log t is about R times the margin.
+        if self.last >= _TIME_ENOUGH and log_R + 2 * future.arrival + np.log(found.margin) > np.log(self.last):
+            self._jump(future)
+        return f"it rests at a plateau of margin {found.margin:.6g} until log R = {ends:.6g}"
+
+    def _jump(self, future: Future) -> None:
+        s = max(future.arrival - (BEFORE if future.point < 0 else 0.0), 0.0)
+        self._restart(future.state(self.reached.state, s), self.reached.log_time)
+        self.skipped += 2 * s
+
+    def _shrink(self) -> None:
+        """Make the network smaller, all neurons by the same factor."""
+        frozen, state = self.march.geometry.frozen, self.reached.state
+        by = float(np.log(self.last / _STAGES[1])) * (1.0 if frozen else 0.5)
+        log_a = state.log_a if frozen else state.log_a - by
+        self._restart(replace(state, log_w=state.log_w - by, log_a=log_a), _STAGES[1])
+        self.skipped += 2 * by
+        self.rounds += 1
+
+    def _restart(self, state: State, log_time: float) -> None:
+        geometry = self.march.geometry
+        recorder = Recorder(geometry.problem, self.recorder.settings)
+        taken, _ = take(geometry, state.network(geometry.slope))
+        recorder.add(log_time, taken, pattern_of(geometry, taken).margins(taken.weighted()))
+        self.march.recorder = recorder
+        self.reached = Reached(taken, log_time, "late")
+
+
+def _future(geometry: Geometry, state: State, found: Candidate) -> Future:
+    """Follow the neurons that the limit leaves out."""
+    if geometry.frozen:  # every neuron that feels a sample moves at the speed of its output weight: none vanishes
+        return Future(np.empty(0, dtype=np.intp), np.empty(0), np.inf, -1, -1, "", None)
+    there = np.isfinite(state.log_w) & (state.sign != 0)
+    there[found.living] = False
+    lost = np.setdiff1d(np.arange(geometry.problem.data.n), found.live)
+    return follow(geometry, state, found.multipliers, found.network, np.flatnonzero(there), lost)
+
+
+def _vanishing(future: Future) -> Evidence:
+    count = future.neurons.size
+    text = "every neuron carries the network"
+    if count:
+        what = "1 neuron vanishes" if count == 1 else f"{count} neurons vanish"
+        text = f"{what}, the slowest like R^{(future.fastest - 1) / 2:.3g} in size, through every hyperplane on its way"
+    return Evidence("vanishing", future.fastest, True, text)
+
+
+def _evidence(run: Trajectory, found: Candidate) -> tuple[Evidence, ...]:
+    grown, at, log_R = _grown(run, found.living)
     k = found.certificate
     residual = max(k.residual, k.balance or 0.0)
-    decays = [g.rate for g in found.groups if g.share == 0 and np.isfinite(g.rate)]
-    slowest = max(decays, default=0.0)
     data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
     gap, before, exponent = _approach(run, data, found.margin, log_R, at)
     share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
@@ -223,12 +351,6 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
         Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
         Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
         Evidence(
-            "vanishing",
-            slowest,
-            slowest < 1 - 1e-9,
-            f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}",
-        ),
-        Evidence(
             "approach",
             gap,
             -1e-9 <= gap <= _CLOSE and (gap < 1e-8 or gap < 0.9 * before),
@@ -237,27 +359,28 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
         Evidence(
             "shares",
             share,
-            share <= 0.2 or not found.unique,
+            share <= 0.2,
             f"shares of the groups differ by {share:.1e} from the flow's"
-            + ("" if found.unique else "; the margin does not determine them"),
+            + ("" if found.unique else "; the margin leaves them open, and they are the nearest to the flow's"),
         ),
     )
 
 
-def _grown(run: Trajectory) -> tuple[float, int, Array]:
-    """By how much R grew since the data were fitted and the last event, the record there, and log R."""
+def _grown(run: Trajectory, neurons: Index | None = None) -> tuple[float, int, Array]:
+    """By how much R grew since the data were fitted and the last event of some neurons, the record there, and log R."""
     log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
-    last = run.events["log_time"].max(initial=-np.inf)
+    events = run.events if neurons is None else run.events[np.isin(run.events["neuron"], neurons)]
+    last = events["log_time"].max(initial=-np.inf)
     fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
     at = int(np.searchsorted(run.log_time, max([last, *fitted[-1:]]), side="right")) - 1
     return (float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0))) if fitted else 1.0), at, log_R
 
 
-def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
+def _lost(way: Way, found: Lost, grown: float) -> Limit:
     """Answer for a stall in which neurons slide on a lost point: exact floor, direction of the flow."""
-    problem, run = march.geometry.problem, march.recorder.result()
+    problem, run = way.march.geometry.problem, way.recorder.result()
     floor = float(problem.weight * found.points.size * problem.loss.value(0.0))
-    net = reached.state.network(problem.net.slope).normalized(problem.train)
+    net = way.reached.state.network(problem.net.slope).normalized(problem.train)
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
     reason = (
@@ -268,7 +391,7 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
         Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
     )
-    return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run)
+    return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run, plateaus=tuple(way.plateaus))
 
 
 def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
@@ -281,15 +404,25 @@ def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: in
     return float(gaps[1]), float(gaps[0]), exponent
 
 
-def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit:
-    problem, run = march.geometry.problem, march.recorder.result()
+def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit:
+    problem, run = way.march.geometry.problem, way.recorder.result()
     n, lost = problem.data.n, problem.data.n - found.live.size
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
         what = "one group" if len(living) == 1 else f"{len(living)} groups"
         reason = f"{what} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
-            problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run
+            problem,
+            "margin",
+            found.network,
+            found.margin,
+            found.groups,
+            found.certificate,
+            evidence,
+            0.0,
+            reason,
+            run,
+            plateaus=tuple(way.plateaus),
         )
     missing = np.setdiff1d(np.arange(n), found.live)
     floor = float(problem.weight * lost * problem.loss.value(0.0))
@@ -313,12 +446,22 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
         f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
     )
     return Limit(
-        problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run
+        problem,
+        "stall",
+        found.network,
+        found.margin,
+        found.groups,
+        found.certificate,
+        evidence,
+        floor,
+        reason,
+        run,
+        plateaus=tuple(way.plateaus),
     )
 
 
-def _resting(march: March, reached: Reached) -> Limit:
-    problem, run = march.geometry.problem, march.recorder.result()
+def _resting(way: Way) -> Limit:
+    problem, run, reached = way.march.geometry.problem, way.recorder.result(), way.reached
     net = reached.state.network(problem.net.slope)
     loss = float(np.exp(problem.log_loss(net)))
     q = net.margins(problem.data)
@@ -329,12 +472,12 @@ def _resting(march: March, reached: Reached) -> Limit:
     evidence = (
         Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
     )
-    return Limit(problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run)
+    return Limit(
+        problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run, plateaus=tuple(way.plateaus)
+    )
 
 
 def _with_optimum(found: Limit) -> Limit:
-    from dataclasses import replace
-
     from ..margins import global_max_margin
 
     best = global_max_margin(found.problem.data, found.problem.net.slope)

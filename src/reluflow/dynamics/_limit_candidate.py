@@ -1,7 +1,8 @@
 r"""The limit that the patterns of a state lead to, if they stay as they are.
 
-Both layers: :math:`\min \sum_G |v_G|` with the cone of each pattern, over the groups that carry the network; a group
-left out would come back if the projection of its :math:`C_G` onto its cone were longer than 1, and is then taken in.
+Both layers: :math:`\min \sum_G |v_G|` with the cone of each pattern, over the groups that carry the network. What
+becomes of the neurons left out is another question (`_limit_future`). Where the program leaves the shares of the groups
+open, they are the nearest to those of the flow.
 First layer alone: within a group :math:`w_j = a_j u_G`, and :math:`(\sqrt{A_G} u_G)_G`, :math:`A_G = \sum_j a_j^2`,
 solves a hard-margin problem.
 """
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..margins import KKT, grouped_margin, hard_margin, kkt
+from ..margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
 from ..problem import Dataset, Network, NotSeparable, Undecided
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Index, Signs
@@ -21,6 +22,7 @@ from ._flow_state import State, moving, pattern_of
 
 _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network
 _WALL = 1e-9  # |cos| below this is on a hyperplane
+_TIGHT = 1e-9  # dual norms this near to 1 allow a group to live; multipliers below this part of the largest are 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,13 @@ class Candidate:
     unique: bool  # whether the shares of the groups are determined
     walls: int  # groups that touch a wall of their cone on which they do not slide
     live: Index  # samples that some group feels
+    multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
+
+    @property
+    def living(self) -> Index:
+        """Neurons of the groups that carry the limit."""
+        members = [group.neurons for group in self.groups if group.share > 0]
+        return np.sort(np.concatenate(members)) if members else np.empty(0, dtype=np.intp)
 
 
 class Groups(NamedTuple):
@@ -111,68 +120,88 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     if (patterns[shares >= _CARRIES][:, lost] == 0).any():
         return Lost(lost)
     try:
-        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
+        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups, geometry.problem.data.n)
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
     except Undecided as exc:
         return f"the program of these patterns was not solved: {exc}"
 
 
-def _both_layers(slope: float, present: Groups) -> Candidate | str:
+def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
     data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     order = np.argsort(-shares)
-    taken = [int(g) for g in order if shares[g] >= _CARRIES]
-    rates = np.full(len(members), np.nan)
-    for _ in range(len(members) + 1):
-        try:
-            found = grouped_margin(data, here[taken], signs[taken], slope, cones=slope < 1)
-        except NotSeparable:
-            left = [int(g) for g in order if g not in taken]
-            if not left:
-                raise
-            taken.append(left[0])
-            continue
-        force = (signs[:, None] * data.y * found.multipliers * np.where(here > 0, 1.0, slope)) @ data.X
-        rates = np.linalg.norm(force, axis=1)
-        if slope < 1:
-            rates = np.array([_within(force[g], here[g], data) for g in range(len(members))])
-        rates[taken] = found.cone_dual_norms
-        back = [g for g in range(len(members)) if g not in taken and rates[g] > 1 + 1e-9]
-        if not back:
-            break
-        taken.append(max(back, key=lambda g: rates[g]))
+    carry = [int(g) for g in order if shares[g] >= _CARRIES]
+    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1)
+    u, norms = _directions(found, data, here[carry], signs[carry], slope), found.norms
+    if found.unique is not True:
+        norms = _nearest(found, data, u, here[carry], slope, shares[carry])
     v = np.zeros((len(members), data.d))
-    v[taken] = found.v
-    norms = np.linalg.norm(v, axis=1)
-    network = found.network().normalized()
+    v[carry] = norms[:, None] * u
+    size = np.linalg.norm(v, axis=1)
+    living = np.flatnonzero(size > 0)
+    root = np.sqrt(size[living])
+    network = Network(v[living] / root[:, None], signs[living] * root, slope).normalized()
+    rates = np.full(len(members), np.nan)
+    rates[carry] = found.cone_dual_norms
     groups = tuple(
         LimitGroup(
             int(signs[g]),
             patterns[g],
             members[g],
-            v[g] / norms[g] if norms[g] > 0 else np.zeros(data.d),
-            float(norms[g] / found.value),
+            v[g] / size[g] if size[g] > 0 else np.zeros(data.d),
+            float(size[g] / found.value),
             float(rates[g]),
             float(shares[g]),
         )
         for g in range(len(members))
     )
     walls = _walls(data, v, here) if slope < 1 else 0
-    return Candidate(network, found.margin, groups, kkt(data, network), found.unique is True, walls, live)
+    multipliers = np.zeros(n)
+    multipliers[live] = found.multipliers
+    return Candidate(
+        network, found.margin, groups, kkt(data, network), found.unique is True, walls, live, multipliers
+    )
 
 
-def _within(force: Array, pattern: Signs, data: Dataset) -> float:
-    """Length of the projection of a vector onto the cone of a pattern."""
+def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Array, slope: float) -> Array:
+    """Unit vectors along which the groups lie, also those that the solution found leaves out."""
+    h = np.where(pattern > 0, 1.0, slope)
+    u = (signs[:, None] * data.y * found.multipliers * h + found.cone_multipliers) @ data.X
+    alive = found.norms > 0
+    u[alive] = found.v[alive]
+    size = np.linalg.norm(u, axis=1)
+    return np.asarray(u / np.where(size > 0, size, 1.0)[:, None])
+
+
+def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array) -> Array:
+    """Sizes of the groups that solve the program and are nearest to those of the flow.
+
+    With the multipliers given a solution is a choice of sizes along known directions, of the groups that the dual
+    allows: those for which every margin is at least 1, and 1 where the multiplier is not 0. The nearest one is a
+    least-distance problem (Lawson and Hanson).
+    """
+    from scipy.linalg import null_space
     from scipy.optimize import nnls
 
-    length = float(np.linalg.norm(force))
-    if length < 1.0:  # the projection is no longer
-        return length
-    free = pattern == 0
-    columns = np.vstack([pattern[~free, None] * data.X[~free], data.X[free], -data.X[free]]).T
-    size = np.linalg.norm(columns, axis=0)
-    return float(nnls(columns / size, -force, maxiter=50 * columns.shape[1])[1])
+    tight = np.flatnonzero(found.cone_dual_norms > 1 - _TIGHT)
+    h = np.where(pattern[tight] > 0, 1.0, slope)
+    gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
+    held = found.multipliers > _TIGHT * found.multipliers.max()
+    t = found.norms[tight]
+    N = null_space(gains[held], rcond=1e-9)
+    if N.shape[1] == 0:
+        return found.norms
+    wanted = N.T @ (shares[tight] / shares[tight].sum() * found.value - t)
+    A = np.vstack([N, gains[~held] @ N])
+    b = np.concatenate([-t, 1.0 - gains[~held] @ t]) - A @ wanted
+    E, f = np.vstack([A.T, b]), np.append(np.zeros(N.shape[1]), 1.0)
+    weights, _ = nnls(E, f, maxiter=50 * E.shape[1])
+    r = E @ weights - f
+    z = wanted if abs(r[-1]) < 1e-12 else wanted - r[:-1] / r[-1]
+    out = found.norms.copy()
+    out[tight] = np.maximum(t + N @ z, 0.0)
+    return out
 
 
 def _walls(data: Dataset, v: Array, pattern: Signs) -> int:
@@ -219,4 +248,4 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
         for g in range(len(members))
     )
     margin, walls = network.normalized_margin(data, "first"), _walls(data, u, here) if geometry.slope < 1 else 0
-    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, live)
+    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, live, np.empty(0))
