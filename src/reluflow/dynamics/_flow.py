@@ -63,14 +63,18 @@ class Until:
                 raise ProblemError(f"until {name} = {value!r}: a positive number is needed; log_{name} takes any.")
         if not isinstance(self.aligned, bool):
             raise ProblemError(f"until aligned = {self.aligned!r}: True or False is needed.")
-        if all(getattr(self, f.name) in (None, False) for f in fields(self)):
+        if not self._given():
             raise ProblemError(
                 "until says nothing: give at least one of time, log_time, loss, log_loss, margin, aligned=True."
             )
 
     def __repr__(self) -> str:
-        given = [(f.name, getattr(self, f.name)) for f in fields(self)]
-        return f"Until({', '.join(f'{k}={v!r}' for k, v in given if v not in (None, False))})"
+        return f"Until({', '.join(f'{name}={value!r}' for name, value in self._given().items())})"
+
+    def _given(self) -> dict[str, Any]:
+        """Conditions that were given: 0 is one, None and False are none."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in found.items() if value is not None and value is not False}
 
     @property
     def goal(self) -> Goal:

@@ -14,10 +14,11 @@ from typing import Protocol
 import numpy as np
 
 from ..problem._arrays import Array
-from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern
+from ._flow_field import ON, Geometry, Index, Pattern, Signs
+from ._flow_origin import Exit, way_out
 from ._flow_state import Mask, State, onto, settle_neuron
 
-_TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
+TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
 _PAST = 1e-13  # at an event a neuron this near to another hyperplane is on it, as part of |w|
 
 
@@ -268,10 +269,12 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
         me = int(index[j])
         before = pattern.sides[j]
         if origin[j]:
-            row, u = _through_origin(geometry, state, me, before, c, kinks)
-            log_w[me] = before_it[me] + _TINY if u.any() else -np.inf
-            changes.append(Change(me, -1, "origin" if u.any() else "die"))
-            sides[me], U[me] = row, u
+            way = way_out(geometry, float(state.sign[me]), c)
+            sides[me], U[me] = leaving(geometry, way)
+            log_w[me] = -np.inf if way is None else before_it[me] + TINY
+            changes.append(Change(me, -1, "die" if way is None else "origin"))
+            if way is not None and not way.unique:
+                changes.append(Change(me, -1, "ridge"))
             continue
         crossed |= set(np.flatnonzero(here[j]).tolist())
         on = np.array(sorted(crossed | set(np.flatnonzero(before == 0).tolist())), dtype=np.intp)
@@ -290,21 +293,10 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
     return replace(state, sides=sides, U=U, log_w=log_w), changes
 
 
-def _through_origin(
-    geometry: Geometry, state: State, j: int, before: Signs, c: Array, kinks: Array
-) -> tuple[Signs, Array]:
-    """Where a neuron goes that has slid along a ray to w = 0: its sides and direction, zero if it stays there."""
-    on = np.arange(before.size)
-    row, _ = settle_neuron(geometry, state, j, on, before, before != 0, c, kinks)
-    # It leaves along a direction in whose own sector the force points that way, if there is one.
-    for _ in range(20):
-        velocity = state.sign[j] * make_pattern(geometry, row[None]).forces(c)[0]
-        size = float(np.linalg.norm(velocity))
-        if size <= 1e-12 * np.abs(kinks).sum():
-            break
-        z = geometry.faces.normals @ (velocity / size)
-        now = np.where(np.abs(z) > ON, np.sign(z), row).astype(np.int8)
-        if (now == row).all():
-            return row, np.asarray(velocity / size)
-        row = now
-    return row, np.zeros_like(velocity)
+def leaving(geometry: Geometry, way: Exit | None) -> tuple[Signs, Array]:
+    """Sides and direction of a neuron that leaves w = 0, or rests there: then it feels as little as it can."""
+    normals = geometry.faces.normals
+    if way is None:
+        return np.full(len(normals), -1, dtype=np.int8), np.zeros(normals.shape[1])
+    z = normals @ way.direction
+    return np.where(np.abs(z) > ON, np.sign(z), 0).astype(np.int8), way.direction

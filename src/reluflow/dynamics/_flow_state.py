@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ..problem import Network
 from ..problem._arrays import Array
+from ..sectors import exact_signs
 from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern, settle
 
 Mask = npt.NDArray[np.bool_]
@@ -88,13 +89,15 @@ def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]
         if (length := float(np.linalg.norm(pull))) > 0:
             U[empty] = sign[empty, None] * pull / length
             log_w[empty] = log_a[empty] - 30.0
-    z = U @ geometry.faces.normals.T
     if geometry.slope == 1.0:  # a linear network has no kinks: all neurons are one group
         return state, []
-    state = replace(state, sides=np.where(z < 0, -1, 1).astype(np.int8))
-    near = np.abs(z) <= ON
+    # The sides are those of the numbers given: a unit vector is rounded, and may lie beside a hyperplane that w is on.
+    before = geometry.faces.sides(exact_signs(net.W, geometry.X))
+    z = U @ geometry.faces.normals.T
+    before[empty] = np.sign(z[empty])
+    state = replace(state, sides=np.where(before < 0, -1, 1).astype(np.int8))
+    near = (np.abs(z) <= ON) | (before == 0)
     near[~np.isfinite(log_w)] = False
-    before = np.where(z == 0, 0, state.sides).astype(np.int8)
     return _settle_start(geometry, state, near, before, relative_forces(geometry, state, near, q))
 
 

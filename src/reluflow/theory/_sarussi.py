@@ -68,7 +68,7 @@ def _critical(facts: Facts) -> tuple[float, float] | None:
 
 
 def _course(facts: Facts, run: Trajectory) -> Course:
-    return facts.once(f"SBG agreement {id(run)}", lambda: course(run))
+    return facts.once_of(run, "SBG agreement", lambda: course(run))
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:

@@ -218,7 +218,7 @@ def _decrease(now: Array, before: Array, log_now: Array, log_before: Array, s: A
 
 def watch(facts: Facts, run: Trajectory) -> Watch:
     """Return the view of a run, the same one for all claims."""
-    return facts.once(f"watch {id(run)}", lambda: Watch(facts, run))  # the view holds on to the run, so its id stays
+    return facts.once_of(run, "watch", lambda: Watch(facts, run))
 
 
 def when(log_time: float) -> str:

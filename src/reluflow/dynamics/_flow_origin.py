@@ -1,0 +1,73 @@
+r"""Neurons at w = 0 with an output weight: the ways out.
+
+At w = 0 every sample is on its hyperplane. A solution that leaves does so along a unit vector u in whose own sector the
+force points outwards, :math:`a D(u) \parallel u`; of these the attracting ones are the strict local maxima of
+:math:`s\,G_c(u) = s \sum_i c_i \phi(u \cdot x_i)` with a positive value, s the sign of a: along any other the smallest
+disturbance turns the neuron away. If there is none the neuron rests. If there are several, or it could as well rest
+(with slope 0 it always could), the flow is not unique: **the rule here is to leave, along the fastest of them**, and
+the event ``ridge`` is noted beside it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..problem import Dataset
+from ..problem._arrays import Array
+from ..sectors import extremal_directions
+from ._flow_field import Geometry
+
+_CELLS = 2000  # cells and rays enumerated to list the ways; beyond, an ascent from random starts
+_FELT = 1e-12  # pulls below this part of the largest do not count
+
+
+class Exit(NamedTuple):
+    """The way out that is taken: its direction, the rate of growth along it, and whether it is the only solution."""
+
+    direction: Array
+    rate: float
+    unique: bool
+
+
+def way_out(geometry: Geometry, sign: float, c: Array) -> Exit | None:
+    """Find how a neuron with output weight of this sign leaves w = 0 when sample i pulls with ``c_i``; None: it rests.
+
+    Parameters
+    ----------
+    geometry : Geometry
+    sign : float
+        Of the output weight.
+    c : ndarray of shape (n,)
+        ``y_i`` times the strength of each sample.
+    """
+    faces, size = geometry.faces, geometry.problem.data.norms
+    # Samples in one direction pull as one.
+    points, pulls = [], []
+    for orient in (1, -1):
+        mass = np.bincount(faces.of, weights=np.where(faces.orient == orient, c * size, 0.0), minlength=faces.m)
+        points.append(orient * faces.normals)
+        pulls.append(mass)
+    strength = np.concatenate(pulls)
+    felt = np.abs(strength) > _FELT * np.abs(strength).max(initial=0.0)
+    if not felt.any():
+        return None
+    rows = (np.abs(strength)[:, None] * np.vstack(points))[felt]
+    top = float(np.abs(strength).max())
+    found = extremal_directions(Dataset(rows / top, np.sign(strength[felt])), geometry.slope, budget=_CELLS)
+    ways = [e for e in (found.maxima if sign > 0 else found.minima) if sign * e.value > 0]
+    if not ways:
+        return None
+    best = max(ways, key=lambda e: sign * e.value)
+    rests = geometry.slope == 0 or _rests(rows / top, np.sign(strength[felt]), geometry.slope)
+    return Exit(best.direction, float(sign * best.value * top), len(ways) == 1 and not rests)
+
+
+def _rests(rows: Array, labels: Array, slope: float) -> bool:
+    """Whether some slopes between those of the two sides make the pulls cancel."""
+    from scipy.optimize import lsq_linear
+
+    signed = (rows * labels[:, None]).T
+    found = lsq_linear(signed, np.zeros(signed.shape[0]), bounds=(slope, 1.0), method="bvls")
+    return bool(np.linalg.norm(signed @ found.x) <= 1e-9 * np.linalg.norm(signed, axis=0).sum())
