@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..problem._arrays import Array
-from ._flow_field import Geometry, Pattern, make_pattern
+from ._flow_field import Geometry, Pattern, edge_of, make_pattern
 from ._flow_state import Mask, State, forces_at, moving, tie, ties
 
 _MOST_GROWTH = 2.0  # largest change of log |w| in one step of a neuron that matters ...
@@ -117,6 +117,10 @@ class Chart:
     def pulls(self, _s: float, y: Array) -> Array:
         """``c_i``."""
         return forces_at(self.geometry, self.margins(_s, y))
+
+    def edge(self, _s: float, y: Array) -> float:
+        """Part of the forces that may be rounding."""
+        return edge_of(float(np.linalg.norm(self.weighted(y), axis=1).sum() * self.geometry.problem.data.norms.max()))
 
     def state(self, y: Array, _s: float) -> State:
         """Return to directions and sizes."""
