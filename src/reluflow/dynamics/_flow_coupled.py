@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..problem import check_time
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, edge_of, make_pattern
 from ._flow_state import Mask, State, forces_at, moving, tie, ties
@@ -93,6 +94,7 @@ class Chart:
             fixed = sign * np.exp(self.base.log_a[self.who] - self.unit) if frozen else sign
 
         def rhs(_t: float, y: Array) -> Array:
+            check_time("following the flow")  # a solver may try many steps before it takes one
             D = pattern.forces(forces_at(geometry, self.margins(0.0, y)))[member]
             V, last = self.neurons(y)
             out = np.empty_like(y).reshape(len(V), -1)

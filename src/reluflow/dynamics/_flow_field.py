@@ -210,11 +210,11 @@ def settle(
     """Find the velocity that the inclusion allows at a point on the hyperplanes ``on``.
 
     ``free`` is the force with all of them on their negative side, ``before`` the sides the neuron comes from (0: it
-    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force, ``mass`` the sum
-    of the sizes of the forces in ``free``, and ``edge`` the part of it that may be rounding. Where sign * kink < 0 both sides may push
-    inwards (valley): the velocity of least norm, a bounded least squares problem in the slopes. Where it is > 0 both
-    may push outwards (ridge): a neuron that arrives crosses, one that starts there rests on the negative side if it
-    can (the regular solution).
+    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force, ``mass`` the
+    sum of the sizes of the forces in ``free``, and ``edge`` the part of it that may be rounding. Where sign * kink
+    < 0 both sides may push inwards (valley): the velocity of least norm, a bounded least squares problem in the
+    slopes. Where it is > 0 both may push outwards (ridge): a neuron that arrives crosses, one that starts there
+    rests on the negative side if it can (the regular solution).
     """
     alpha, normals = geometry.slope, geometry.faces.normals[on]
     jump = sign * kinks * (1.0 - alpha)

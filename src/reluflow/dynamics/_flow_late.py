@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..problem import check_time
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Pattern, edge_of, make_pattern
 from ._flow_state import STRONG, Mask, State, moving, tie, ties
@@ -162,6 +163,7 @@ class LateChart:
         decay, y_of, member = self.decay, self.geometry.y, self.pattern.member
 
         def rhs(s: float, y: Array) -> Array:
+            check_time("following the flow")  # a solver may try many steps before it takes one
             pull = self.pull(s, y)
             D = self.pattern.forces(pull.p * y_of * pull.speed)[member]
             V, last = self.rows(y)
