@@ -318,12 +318,13 @@ def in_options(text: str, params: Iterable[Any]) -> str:
     Names of several words are found anywhere, others only where they are given a value: ``step`` is a word of its own.
     """
     for param in params:
-        option = max(param.opts, key=len)
+        option, name = max(param.opts, key=len), rf"(?<![\w:,/.-]){param.name}"
         if not option.startswith("--"):
             continue
-        text = re.sub(rf"(?<![\w-]){param.name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
+        text = re.sub(rf"{name} ?= ?True\b", option, text)
+        text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
         if "_" in param.name:
-            text = re.sub(rf"(?<![\w-]){param.name}\b", option, text)
+            text = re.sub(rf"{name}\b", option, text)
     return text
 
 
