@@ -93,7 +93,7 @@ def test_explain_without_a_limit_says_so_first(options):
 
 # -- Ctrl-C ------------------------------------------------------------------------------------------
 
-#: Presses Ctrl-C at the first step of a flow, at the first neuron, at the first claim, and goes on as the command line.
+#: Presses Ctrl-C at the first step of a flow or at the first neuron, and is the command line else.
 PRESSED = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
@@ -116,9 +116,6 @@ if where == "step":
 if where == "neuron":
     import reluflow.dynamics._align_run as run
     before(run, "_copy")
-if where == "claim":
-    import reluflow.theory._verdicts as verdicts
-    before(verdicts, "conjunction")
 from reluflow.cli import main
 main()
 """
@@ -132,10 +129,10 @@ def pressed(where, *args):
 @posix
 @pytest.mark.parametrize(
     ("where", "verb"),
-    [("step", "flow"), ("step", "limit"), ("step", "explain"), ("neuron", "align"), ("claim", "check")],
+    [("step", "flow"), ("step", "explain"), ("neuron", "align")],
 )
 def test_after_ctrl_c_what_there_is_is_shown(where, verb, tmp_path):
-    save = ("--save", tmp_path / "kept.npz") if verb in ("flow", "limit") else ()
+    save = ("--save", tmp_path / "kept.npz") if verb == "flow" else ()
     done = pressed(where, verb, *LONG, *save)
     assert done.returncode == 130, done.stderr
     assert "Traceback" not in done.stderr
@@ -145,8 +142,40 @@ def test_after_ctrl_c_what_there_is_is_shown(where, verb, tmp_path):
         assert done.stdout.startswith("No limit was confirmed: interrupted at log t = ")
         assert "Which theorems apply (" in done.stdout
     if save:
-        kept = tmp_path / ("kept.npz" if verb == "flow" else "kept.trajectory.npz")
-        assert len(rf.Trajectory.load(kept)) >= 1
+        assert len(rf.Trajectory.load(tmp_path / "kept.npz")) >= 1
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_after_ctrl_c_the_trajectory_takes_the_place_of_the_limit(monkeypatch, tmp_path):
+    monkeypatch.setattr("reluflow.dynamics._flow_march.March._step", interrupted)
+    result = run("limit", *LONG, "--save", tmp_path / "kept.npz", "--json")
+    assert result.exit_code == 130
+    found = json.loads(result.stdout)
+    assert (found["kind"], found["exit_code"]) == ("Interrupted", 130)
+    assert found["partial"]["phases"]
+    assert len(rf.Trajectory.load(tmp_path / "kept.trajectory.npz")) >= 1
+
+
+@pytest.mark.parametrize(("verb", "where"), [("check", "_finding"), ("predict", "_predictions")])
+def test_after_ctrl_c_the_claims_looked_at_are_shown(verb, where, monkeypatch):
+    import reluflow.theory._verdicts as module
+
+    honest, left = getattr(module, where), [4]
+
+    def pressing(*given):
+        left[0] -= 1
+        return honest(*given) if left[0] else interrupted()
+
+    monkeypatch.setattr(module, where, pressing)
+    result = run(verb, *LONG, "--json")
+    assert result.exit_code == 130
+    found = json.loads(result.stdout)
+    assert found["kind"] == "Interrupted"
+    items = found["partial"]["findings" if verb == "check" else "predictions"]
+    assert len(items) == 3 if verb == "check" else len(items) <= 3
 
 
 def test_the_flow_so_far_is_kept_in_python(monkeypatch):
@@ -185,7 +214,7 @@ def test_a_ladder_ends_with_ctrl_c_and_keeps_the_scales_done(monkeypatch):
         return honest(*given, **options)
 
     monkeypatch.setattr(module, "flow", pressing)
-    problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, seed=0))
+    problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 6, seed=0, signs=[1, -1] * 3))
     with pytest.raises(rf.Interrupted) as caught:
         rf.ladder(problem, [1e-2, 1e-4, 1e-6])
     assert np.isfinite(caught.value.partial.margins).tolist() == [True, False, False]
@@ -241,8 +270,8 @@ def test_a_wrong_command_line_is_answered_in_one_line(case):
 def test_parameters_become_options():
     params = typer.main.get_command(app).commands["descend"].params
     words = {
-        "raise max_log_time or until_loss=1e-300, or step less.": "raise max_log_time or --until-loss 1e-300, or step less.",
-        "needs either steps= (iterations) or epochs= (passes).": "needs either --steps (iterations) or --epochs (passes).",
+        "raise max_log_time or until_loss=1e-300.": "raise max_log_time or --until-loss 1e-300.",
+        "either steps= (iterations) or epochs= (passes).": "either --steps (iterations) or --epochs (passes).",
         "dtype = 'half' is not known; choose 'float32'.": "--dtype half is not known; choose 'float32'.",
         'fast_forward=True or train="first".': "--fast-forward or --train first.",
         "phuong:n=5,seed=0 and /tmp/log_scale/x.csv": "phuong:n=5,seed=0 and /tmp/log_scale/x.csv",
@@ -265,7 +294,7 @@ def test_no_message_of_a_verb_speaks_python():
     ]
     for words in cases:
         result = run(*words)
-        said = result.stdout + result.stderr
+        said = result.stderr + result.stdout.partition("\n\n")[0] * (words[0] == "explain")
         assert result.exit_code in (2, 3)
         for name in (".partial", "`partial`", "max_log_time", "max_steps", "log_scale", "steps="):
             assert name not in said, (words, name)

@@ -274,7 +274,7 @@ class Verbs(TyperGroup):
             code = super().main(args, *rest, standalone_mode=False, **more)
             _flush()
         except _ClickException as exc:
-            code = _usage("--json" in words, exc)
+            code = _usage("--json" in words, exc, self._verb(words))
         except BrokenPipeError:
             code = _broken_pipe()
         except SystemExit as stop:  # Typer and Rich exit with 1 where the reader of a help text has gone
@@ -283,18 +283,25 @@ class Verbs(TyperGroup):
             sys.exit(code if isinstance(code, int) else 0)
         return code
 
+    def _verb(self, words: Sequence[str]) -> str:
+        """Return the command that these words are meant for."""
+        found, here = ["reluflow"], self
+        for word in words:
+            if isinstance(here, TyperGroup) and word in here.commands:
+                found.append(word)
+                here = here.commands[word]  # type: ignore[assignment]
+        return " ".join(found)
+
 
 _ClickException: type[Exception] = typer.BadParameter.__mro__[2]  # of Click, or of the copy that Typer brings
 
 
-def _usage(as_json: bool, exc: Any) -> int:
+def _usage(as_json: bool, exc: Any, verb: str) -> int:
     """Say what is wrong with the words of a command line, and which were perhaps meant."""
-    ctx = getattr(exc, "ctx", None)
-    verb = ctx.command_path if ctx is not None else "reluflow"
-    if (name := getattr(exc, "option_name", None)) is not None and not hasattr(exc, "param"):
-        known = [option for param in ctx.command.params for option in param.opts] if ctx is not None else []
-        close = _close(name, known)
-        message = f"No such option: {name}"
+    if type(exc).__name__ == "NoSuchOption":
+        known = [option for param in exc.ctx.command.params for option in param.opts] if exc.ctx else []
+        close = _close(exc.option_name, known)
+        message = f"No such option: {exc.option_name}"
         remedy = f"did you mean {close}?" if close else f"{verb} --help lists the options."
     else:
         message, _, hint = exc.format_message().rstrip(".").partition(" Did you mean ")
