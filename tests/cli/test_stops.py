@@ -84,7 +84,7 @@ def test_what_there_is_is_saved_and_drawn(tmp_path):
 def test_explain_without_a_limit_says_so_first(options):
     result = run("explain", *LONG, *options)
     assert result.exit_code == 3
-    assert result.stdout.startswith("No limit was confirmed: ")
+    assert result.stdout.startswith("No limit was confirmed")
     verdict = next(line for line in result.stdout.splitlines() if line.startswith("Verdict: "))
     assert verdict.startswith("Verdict: no limit was confirmed; as far as the flow was followed, ")
     found = json.loads(run("explain", *LONG, *options, "--json").stdout)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Interrupted, Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
 from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._flow_field import Geometry
@@ -208,8 +208,12 @@ def kept(march: March) -> Iterator[None]:
     except KeyboardInterrupt:
         if not march.recorder.records:
             raise
-        at = march.recorder.last.log_time
-        raise Interrupted(f"interrupted at log t = {at:.6g}; what was found so far is kept.", march.partial()) from None
+        raise Interrupted(f"interrupted {march.standing()}; what was found so far is kept.", march.partial()) from None
+    except OutOfTime as error:
+        if isinstance(error.partial, Trajectory) or not march.recorder.records:
+            raise
+        what, _, rest = str(error).partition(";")
+        raise OutOfTime(f"{what}, {march.standing()};{rest}", march.partial()) from None
     except Undecided as error:
         if not isinstance(error.partial, Trajectory):
             error.partial = march.partial()

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..problem import BudgetExceeded, Undecided, check_time
+from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
 from ._flow_events import Change, Coordinates, Happening, Step, Watch, apply, root
@@ -70,9 +70,14 @@ class March:
         self._stirred = 0.0  # ... and by how much they moved since then
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
 
-    def check_time(self) -> None:
-        """Stop if the time limit has passed."""
-        check_time(f"following the flow, at log t = {self.recorder.last.log_time:.6g}", self.partial)
+    def standing(self) -> str:
+        """Say how far the flow has come, in words that need no theory."""
+        last, data = self.recorder.last, self.geometry.problem.data
+        wrong = np.flatnonzero(last.state.network(self.geometry.slope).margins(data) <= 0)
+        loss = f"{np.exp(last.log_loss):.4g}" if last.log_loss > -300 else f"e^{last.log_loss:.6g}"
+        which = f"{wrong.size} of {data.n} points ({named(wrong)}) not" if wrong.size else f"all {data.n} points"
+        when = f"at log t = {last.log_time:.6g}" if np.isfinite(last.log_time) else "at the start"
+        return f"{when} with loss {loss} and {which} classified"
 
     def partial(self) -> Trajectory:
         """Return what there is so far, the phase under way included."""
@@ -236,11 +241,10 @@ class March:
     # -- pieces ---------------------------------------------------------------------------------------
 
     def _step(self, stepper: Any) -> Step:
-        self.check_time()
         if self.steps >= self.max_steps:
             raise BudgetExceeded(
-                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.last.log_time:.6g}; what was "
-                "found so far is kept, and a larger max_steps goes on.",
+                f"max_steps = {self.max_steps} were used up {self.standing()}; what was found so far is kept, and a "
+                "larger max_steps goes on.",
                 self.partial(),
             )
         self.steps += 1

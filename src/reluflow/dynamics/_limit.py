@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..margins import KKT, GlobalMargin
-from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
 from ._flow import Until, begin, check_effort, kept
@@ -185,7 +185,7 @@ def _search(march: March, max_log_time: float) -> Limit:
         reached = march.resume(reached.state, reached.log_time)
         if reached.why == "rest":
             return _resting(march, reached)
-        march.check_time()
+        check_time("looking for the limit")
         found = candidate(geometry, reached.state)
         if isinstance(found, str):
             why = found
@@ -202,19 +202,10 @@ def _search(march: March, max_log_time: float) -> Limit:
             return _accept(march, found, evidence)
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     raise Undecided(
-        f"no limit could be confirmed by log t = {reached.log_time:.6g}{_standing(recorder)}: {why}; what was found so "
-        "far is kept" + (", and a larger max_log_time goes on." if max_log_time < _STAGES[-1] else "."),
+        f"no limit could be confirmed {march.standing()}: {why}; what was found so far is kept"
+        + (", and a larger max_log_time goes on." if max_log_time < _STAGES[-1] else "."),
         recorder.result(),
     )
-
-
-def _standing(recorder: Recorder) -> str:
-    """Say how far the flow has come, for those who do not know what the evidence means."""
-    if not recorder.margin > 0:
-        return ""
-    net, problem = recorder.result().final, recorder.problem
-    margin = net.normalized_margin(problem.data, problem.train)
-    return f", where every point is classified with normalised margin {margin:.6g} but the direction has not settled"
 
 
 def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:

@@ -137,8 +137,9 @@ class Explanation:
         """Why there is no limit, in one sentence; empty where it was confirmed."""
         if self.limit is not None:
             return ""
-        why = next(iter(self.troubles), "the flow was not followed")
-        return f"No limit was confirmed: {why.rstrip('.')}."
+        why = next(iter(self.troubles), "the flow was not followed.")
+        known = "no limit could be confirmed"
+        return "No limit was confirmed" + (why.removeprefix(known) if why.startswith(known) else f": {why}")
 
     @property
     def sentence(self) -> str:
