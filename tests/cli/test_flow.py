@@ -157,7 +157,7 @@ def test_until_teaches(text, words):
     [
         (["EX1", "--until", "forever"], "'forever' is not known"),
         (["EX1", "--rtol", 0], "rtol"),
-        (["EX1", "--max-steps", 0], "max_steps"),
+        (["EX1", "--max-steps", 0], "--max-steps"),
         (["EX1", "--plot", "/no/such/folder/x.png"], "no folder"),
         (["EX1", "--plot", "x.nonsense"], ".png, .svg, .pdf"),
         (["EX1", "--save", "."], "it is a folder"),

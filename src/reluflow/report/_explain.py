@@ -247,7 +247,8 @@ def explain(
     """
     facts = Facts(problem)
     cut = _Cut([], False)
-    settings = {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps, "time_limit": time_limit}
+    settings = {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps}
+    settings |= {} if time_limit is None else {"time_limit": time_limit}
     end: Limit | None = None
     run: Trajectory | None = None
     seen: tuple[Sight, ...] = ()
