@@ -61,14 +61,17 @@ if TYPE_CHECKING:
     from .problem import BudgetExceeded as BudgetExceeded
     from .problem import DataError as DataError
     from .problem import Dataset as Dataset
+    from .problem import Interrupted as Interrupted
     from .problem import Loss as Loss
     from .problem import Network as Network
     from .problem import NotSeparable as NotSeparable
+    from .problem import OutOfTime as OutOfTime
     from .problem import Problem as Problem
     from .problem import ProblemError as ProblemError
     from .problem import ReluflowError as ReluflowError
     from .problem import Undecided as Undecided
     from .problem import initialize as initialize
+    from .problem import time_limit as time_limit
     from .report import Explanation as Explanation
     from .report import explain as explain
     from .sectors import ExtremalDirections as ExtremalDirections
@@ -100,6 +103,7 @@ _HOME_OF = {
     "Finding": "theory",
     "GlobalMargin": "margins",
     "GroupedMargin": "margins",
+    "Interrupted": "problem",
     "KKT": "margins",
     "Ladder": "dynamics",
     "Limit": "dynamics",
@@ -111,6 +115,7 @@ _HOME_OF = {
     "Observation": "theory",
     "OneNeuron": "margins",
     "OneSignedMargins": "margins",
+    "OutOfTime": "problem",
     "Prediction": "theory",
     "Problem": "problem",
     "ProblemError": "problem",
@@ -160,6 +165,7 @@ _HOME_OF = {
     "smoothed_margin": "margins",
     "stable_rank": "margins",
     "symmetrized_network": "margins",
+    "time_limit": "problem",
 }
 
 

@@ -88,7 +88,7 @@ def test_not_separable_data_carry_their_proof(tmp_path):
     [
         (["EX1", "--slope", -0.5], "outside [0, 1]"),
         (["EX1", "--network", "absent.npz"], "there is no file"),
-        (["EX1", "--train", "second"], "train = 'second'"),
+        (["EX1", "--train", "second"], "--train second"),
         (["EX1", "--budget", 0], "budget"),
         (["absent.csv"], "no file"),
     ],

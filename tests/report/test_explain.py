@@ -119,7 +119,8 @@ def test_without_a_limit_the_run_so_far_is_used(undecided):
     assert any(v.text == undecided.troubles[0] for v in undecided.summary.undecided)
     assert "No limit was confirmed" in undecided.text()
     assert undecided.observations  # what there is of the run was compared
-    assert undecided.exit_code == 0
+    assert undecided.exit_code == 3
+    assert "as far as the flow was followed, " in undecided.sentence
 
 
 def test_without_any_run_theory_still_speaks(monkeypatch, tmp_path):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, busy, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, busy, fed_by, finish, print_table, read_problem
+from ._output import PICTURES, check_target, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,19 +25,33 @@ def align(
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of sectors and neuron paths (2-D data): .png, .svg or .pdf.")
     ] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Solve the early phase exactly: where every neuron turns while the network is tiny."""
     from ..dynamics import align as solve
+    from ..problem import Interrupted, OutOfTime, Undecided
+    from ..problem import time_limit as within
     from ..report import plot_alignment
-    from ..sectors import alignment_constants, extremal_directions
+    from ..sectors import ExtremalDirections, alignment_constants, extremal_directions
 
-    with busy("aligning"):
-        early = solve(problem, branch=branch)  # type: ignore[arg-type]
-        ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
-        bounds = alignment_constants(problem.data, problem.net).in_clock(problem.speed)
-    if plot is not None:
-        plot_alignment(early, plot)
+    check_target("--plot", plot, PICTURES)
+    trouble: Undecided | None = None
+    ends, bounds = ExtremalDirections((), False, "ascent"), None
+    with busy("aligning"), within(time_limit):
+        try:
+            early = solve(problem, branch=branch)  # type: ignore[arg-type]
+        except Undecided as error:
+            early, trouble = error.partial, error
+        try:
+            if trouble is None:
+                ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
+                bounds = _bounds(problem, alignment_constants(problem.data, problem.net).in_clock(problem.speed))
+        except OutOfTime as error:
+            trouble = error
+        except KeyboardInterrupt:
+            trouble = Interrupted("interrupted; what was found so far is kept.")
+    write("--plot", plot, lambda path: plot_alignment(early, path))
     rows = _groups(early, ends)
     document = {
         "problem": {"fingerprint": problem.fingerprint(), "n": problem.data.n, "d": problem.data.d, "p": early.p},
@@ -47,7 +62,7 @@ def align(
             "directions": [{"kind": e.kind, "value": e.value, "direction": e.direction} for e in ends],
         },
         "last_event": early.last_event.max(),
-        "bounds": _bounds(problem, bounds),
+        "bounds": bounds,
         "events": int(early.n_events.sum()),
         "nonunique": [int(j) for j in early.nonunique.nonzero()[0]],
         "neurons": [
@@ -64,7 +79,7 @@ def align(
         ],
         "plot": plot,
     }
-    emit(json, document, lambda out: _print(out, early, ends, rows, document))
+    finish(json, document, lambda out: _print(out, early, ends, rows, document), trouble)
 
 
 def _bounds(problem: Problem, bounds: AlignmentConstants) -> dict[str, Any] | None:

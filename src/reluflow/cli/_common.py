@@ -14,8 +14,10 @@ and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `fed_by` give
 reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words; where
 `or_built_in` wraps the reader, DATA may be left out.
 `Command` turns every error of the reluflow family into a message on stderr and the exit code of the error, so a verb
-handles none itself. With ``--json`` the one document on stdout (or, for an error, on stderr) begins with
-``"schema": 1``.
+handles none itself; `Verbs` does the same for words that are no command line. With ``--json`` there is one document on
+stdout, which begins with ``"schema": 1``; that of an error has ``error``, ``kind``, ``remedy`` and ``exit_code``, and
+``partial`` where something was found before. A verb that has something to show for work cut short hands it to `finish`
+together with the error.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +35,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..problem import Dataset, Problem
+    from ..problem.errors import Undecided
 
 SCHEMA = 1
 _JSON = "reluflow.json"
@@ -52,6 +56,12 @@ def _remember_json(ctx: typer.Context, value: bool) -> bool:
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document.", callback=_remember_json, is_eager=True),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="Most seconds to spend; what was found by then is shown and kept.", show_default=False
+    ),
 ]
 _DATA_HELP = "A file (CSV, TSV, NPZ, NPY, IDX) or a name: phuong:seed=0, EX1, mnist:digits=0/1, digits:pair=3/8."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=False)]
@@ -159,6 +169,21 @@ def emit(json: bool, document: Mapping[str, Any], text: Callable[[Console], None
         text(console())
 
 
+def finish(
+    json: bool, document: Mapping[str, Any], text: Callable[[Console], None], error: Undecided | None = None
+) -> None:
+    """Print the result; or, of work that ended with an error, what there is, and then the error."""
+    if error is None:
+        emit(json, document, text)
+        return
+    error.partial = document
+    if not json:
+        out = console()
+        text(out)
+        out.print()
+    raise error
+
+
 def console(stderr: bool = False) -> Console:
     """Make a console that changes nothing: no markup, no highlighting, no colour on a pipe."""
     from rich.console import Console
@@ -213,23 +238,106 @@ class Command(TyperCommand):
         as_json = bool(ctx.meta.get(_JSON))
         try:
             result = super().invoke(ctx)
-            if sys.stdout is not None:  # it is when the caller has closed it
-                sys.stdout.flush()
+            _flush()
             return result
         except ReluflowError as exc:
-            _fail(as_json, type(exc).__name__, str(exc), exc.exit_code, vars(exc))
+            words, remedy = (in_options(text, self.params) for text in (str(exc), exc.remedy))
+            remedy = remedy.replace("reluflow VERB", ctx.command_path)
+            more = {name: value for name, value in vars(exc).items() if not name.startswith("_")}
+            _fail(as_json, type(exc).__name__, words, remedy, exc.exit_code, more)
         except MemoryError as exc:
-            _fail(as_json, "MemoryError", f"there is not enough memory ({exc}); use fewer samples or neurons.", 2)
+            remedy = "use fewer samples or neurons."
+            _fail(as_json, "MemoryError", f"there is not enough memory ({exc}); {remedy}", remedy, 2)
         except KeyboardInterrupt:
-            _fail(as_json, "Interrupted", "interrupted.", 128 + signal.SIGINT)
-        except BrokenPipeError:  # whoever read our output has gone: nobody to tell
-            _silence_stdout()
-            raise typer.Exit(128 + 13) from None
+            _fail(as_json, "Interrupted", "interrupted.", "the same command begins again.", 128 + signal.SIGINT)
+        except BrokenPipeError:
+            raise typer.Exit(_broken_pipe()) from None
         except OSError as exc:
             if exc.errno != errno.ENOSPC:
-                raise
+                _bug(as_json, exc)
             _silence_stdout()
-            _fail(as_json, "OSError", "there is no space left where the output goes.", 2)
+            words = "there is no space left where the output goes."
+            _fail(as_json, "OSError", words, "make room there, or write elsewhere.", 2)
+        except (typer.Exit, typer.Abort, _ClickException):
+            raise
+        except Exception as exc:
+            _bug(as_json, exc)
+
+
+class Verbs(TyperGroup):
+    """The commands together: answers a wrong command line in plain words."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:
+        """Run, and leave by `SystemExit`."""
+        words = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(args, *rest, standalone_mode=False, **more)
+            _flush()
+        except _ClickException as exc:
+            code = _usage("--json" in words, exc, self._verb(words))
+        except BrokenPipeError:
+            code = _broken_pipe()
+        except SystemExit as stop:  # Typer and Rich exit with 1 where the reader of a help text has gone
+            code = _broken_pipe() if stop.code == 1 else stop.code
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
+    def _verb(self, words: Sequence[str]) -> str:
+        """Return the command that these words are meant for."""
+        found, here = ["reluflow"], self
+        for word in words:
+            if isinstance(here, TyperGroup) and word in here.commands:
+                found.append(word)
+                here = here.commands[word]  # type: ignore[assignment]
+        return " ".join(found)
+
+
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]  # of Click, or of the copy that Typer brings
+
+
+def _usage(as_json: bool, exc: Any, verb: str) -> int:
+    """Say what is wrong with the words of a command line, and which were perhaps meant."""
+    if type(exc).__name__ == "NoSuchOption":
+        known = [option for param in exc.ctx.command.params for option in param.opts] if exc.ctx else []
+        close = _close(exc.option_name, known)
+        message = f"No such option: {exc.option_name}"
+        remedy = f"did you mean {close}?" if close else f"{verb} --help lists the options."
+    else:
+        message, _, hint = exc.format_message().rstrip(".").partition(" Did you mean ")
+        message = " ".join(message.rstrip(".").split())
+        remedy = f"did you mean {hint}" if hint else f"{verb} --help shows what is expected."
+    try:
+        _fail(as_json, "UsageError", f"{message}; {remedy}", remedy, 2)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+
+
+def _close(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    return ", ".join(get_close_matches(name, known, 1))
+
+
+def in_options(text: str, params: Iterable[Any]) -> str:
+    """Say the parameters of Python in a message as the options of the command line: max_steps = 5 as --max-steps 5.
+
+    Names of several words are found anywhere, others only where they are given a value: ``step`` is a word of its own.
+    """
+    for param in params:
+        option, name = max(param.opts, key=len), rf"(?<![\w:,/.-]){param.name}"
+        if not option.startswith("--"):
+            continue
+        text = re.sub(rf"{name} ?= ?True\b", option, text)
+        text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
+        if "_" in param.name:
+            text = re.sub(rf"{name}\b", option, text)
+    return text
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # it is when the caller has closed it
+        sys.stdout.flush()
 
 
 def _silence_stdout() -> None:
@@ -237,10 +345,29 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(as_json: bool, kind: str, message: str, code: int, more: Mapping[str, Any] | None = None) -> NoReturn:
+def _broken_pipe() -> int:
+    """Whoever read our output has gone: nobody to tell."""
+    _silence_stdout()
+    return 128 + 13
+
+
+def _bug(as_json: bool, exc: Exception) -> NoReturn:
+    """Leave an exception as it is; with ``--json`` there is a document as well."""
+    if not as_json:
+        raise exc
+    import traceback
+
+    traceback.print_exception(exc, file=sys.stderr)
+    remedy = "this is a bug in reluflow: please report it with the traceback on stderr."
+    _fail(as_json, "Bug", f"{type(exc).__name__}: {exc}", remedy, 1)
+
+
+def _fail(
+    as_json: bool, kind: str, message: str, remedy: str, code: int, more: Mapping[str, Any] | None = None
+) -> NoReturn:
     if as_json:
-        error = {"type": kind, "message": message, "exit_code": code, **(more or {})}
-        print(_dump({"error": error}), file=sys.stderr)
+        head = {"error": message, "kind": kind, "remedy": remedy, "exit_code": code}
+        print(_dump({**head, **{name: value for name, value in (more or {}).items() if value is not None}}))
     else:
         print(f"reluflow: {message}", file=sys.stderr)
     raise typer.Exit(code)

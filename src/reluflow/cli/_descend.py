@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, fed_by, finish, print_table, read_problem
+from ._output import check_target, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,14 +44,15 @@ def descend(
         Path | None, typer.Option(help="Keep the run here every few minutes; the same command goes on from it.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Train as people do, in steps, and look at the run as at a flow."""
     from ..dynamics import descend as train
-    from ..problem import ProblemError, Undecided
+    from ..problem import Interrupted, Undecided
 
-    if save is not None and not save.parent.is_dir():
-        raise ProblemError(f"--save {save}: there is no folder {save.parent}; make it first.")
+    check_target("--save", save)
+    trouble: Undecided | None = None
     try:
         run = train(
             problem,
@@ -67,17 +69,16 @@ def descend(
             record=records,
             fast_forward=fast_forward,
             checkpoint=checkpoint,
+            time_limit=time_limit,
         )
+        if run.settings["interrupted"]:
+            at = run.settings["iteration"][-1]
+            trouble = Interrupted(f"interrupted after iteration {at}; what was found so far is kept.")
     except Undecided as error:
-        if save is not None:
-            error.partial.save(save)  # what there is before it overflowed
-        raise
-    if save is not None:
-        run.save(save)
+        run, trouble = error.partial, error
+    write("--save", save, run.save)
     document = _document(run, save)
-    emit(json, document, lambda out: _print(out, run, document))
-    if run.settings["interrupted"]:
-        raise typer.Exit(130)
+    finish(json, document, lambda out: _print(out, run, document), trouble)
 
 
 def _document(run: Trajectory, save: Path | None) -> dict[str, Any]:
@@ -131,6 +132,8 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         "steps": "All steps were taken",
         "loss": "The loss was reached",
         "interrupted": "Interrupted",
+        "time": "The time limit ended",
+        "diverged": "The weights overflowed",
         "callback": "Stopped",
     }
     out.print(f"{why[settings['stopped']]}: {100 * final['accuracy']:.4g} % of the samples are classified correctly.")

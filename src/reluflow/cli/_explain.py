@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, emit, fed_by, or_built_in, read_problem
+from ._common import Json, TimeLimit, emit, fed_by, in_options, or_built_in, read_problem
 from ._output import check_target, write
 from ._theory import BUILT_IN
 
@@ -27,18 +28,25 @@ def explain(
     rtol: Annotated[float, typer.Option(help="Tolerance of a step of the integration.")] = 1e-9,
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
     out: Annotated[Path | None, typer.Option(help="Write a report: one .html page that needs no network.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Say what theory promises, follow the flow to its limit, and compare the two.
 
-    The exit code is 4 if a theorem that applies was contradicted.
+    The exit code is 4 if a theorem that applies was contradicted, 3 if no limit was confirmed or a part was cut short.
     """
     from ..report import explain as compare
 
     check_target("--out", out, (".html", ".htm"))
     found = compare(
-        problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, command=command_line(ctx.params)
+        problem,
+        rtol=rtol,
+        max_log_time=max_log_time,
+        max_steps=max_steps,
+        time_limit=time_limit,
+        command=command_line(ctx.params),
     )
+    found = replace(found, troubles=tuple(in_options(text, ctx.command.params) for text in found.troubles))
     write("--out", out, found.html)
     emit(json, {**found.to_dict(), "page": out}, lambda terminal: _print(terminal, found, out))
     if found.exit_code:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, console, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, emit, fed_by, finish, print_table, read_problem
 from ._output import PICTURES, check_target, write
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..dynamics import Trajectory, Until
     from ..problem import Network, Problem
+    from ..problem.errors import Undecided
 
 _MOMENTS = 8
 _MOST_GROUPS = 20
@@ -38,6 +39,7 @@ def flow(
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
     save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run: .png, .svg or .pdf.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Follow the gradient flow through every kink to any time."""
@@ -48,7 +50,7 @@ def flow(
     check_target("--save", save)
     check_target("--plot", plot, PICTURES)
     try:
-        run = integrate(problem, stop, rtol=rtol, max_steps=max_steps)
+        run = integrate(problem, stop, rtol=rtol, max_steps=max_steps, time_limit=time_limit)
     except Undecided as exc:
         keep_partial(exc, save, plot, json)
         raise
@@ -83,21 +85,14 @@ def parse_until(texts: list[str]) -> Until | None:
     return Until(**found) if found else None
 
 
-def keep_partial(exc: Any, save: Path | None, plot: Path | None, json: bool) -> None:
-    """Save, draw and show what there is of a run that ended early; the error then carries its summary.
-
-    An error of the command line is printed with all it holds, and a trajectory is too much for that.
-    """
+def keep_partial(exc: Undecided, save: Path | None, plot: Path | None, json: bool) -> None:
+    """Save, draw and show what there is of a run that ended early."""
     from ..dynamics import Trajectory
 
     run = exc.partial
-    if not isinstance(run, Trajectory):
-        return
-    exc.partial = document = _keep(run, save, plot)
-    if not json:
-        out = console()
-        _print(out, run, document)
-        out.print()
+    if isinstance(run, Trajectory):
+        document = _keep(run, save, plot)
+        finish(json, document, lambda out: _print(out, run, document), exc)
 
 
 def _keep(run: Trajectory, save: Path | None, plot: Path | None) -> dict[str, Any]:

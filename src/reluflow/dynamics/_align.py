@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import BudgetExceeded, Network, Problem, ProblemError
+from ..problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._align_path import Paths
-from ._align_run import FATES, run, starts
+from ._align_run import FATES, Halt, run, starts
 from ._align_surfaces import surfaces
 from ._clock import time_to_angle
 
@@ -242,6 +243,7 @@ def align(
     branch: Branch = "regular",
     subgradient: float | None = None,
     max_events: int | None = None,
+    time_limit: float | None = None,
 ) -> Alignment:
     r"""Solve the early phase exactly: gradient flow in the limit of small initialisation.
 
@@ -273,6 +275,8 @@ def align(
         exist: refused where a neuron would have to stay on a hyperplane with another slope.
     max_events : int, optional
         Most pieces of path for one neuron, default 1000 + 100 n.
+    time_limit : float, optional
+        Most seconds to spend.
 
     Returns
     -------
@@ -281,7 +285,8 @@ def align(
     Raises
     ------
     BudgetExceeded
-        ``max_events`` was used up; ``partial`` holds the `Alignment` so far, with fate ``"unfinished"``.
+        ``max_events`` or the time (`OutOfTime`) was used up, or Ctrl-C was pressed (`Interrupted`); ``partial`` holds
+        the `Alignment` so far, with fate ``"unfinished"`` for neurons that are not done.
 
     Examples
     --------
@@ -309,13 +314,21 @@ def align(
         raise ProblemError(f"max_events must be a non-negative integer, not {max_events!r}.")
     faces = surfaces(problem.data, problem.net.slope)
     start = starts(problem, faces)
-    written = run(problem, faces, start, branch == "leave", int(limit))
+    halt = Halt()
+    with within(time_limit):
+        written = run(problem, faces, start, branch == "leave", int(limit), halt)
     result = _result(problem, branch, Paths(faces, start, written, problem.net.slope, problem.train == "first"))
-    if "unfinished" in result.fates:
+    done = result.p - result.fates.count("unfinished")
+    kept = f"{done} of {result.p} neurons were followed; what was found so far is kept"
+    if halt.why == "interrupt":
+        raise Interrupted(f"interrupted in the early phase: {kept}.", result)
+    if halt.why and done < result.p:
+        raise OutOfTime(f"the time limit ended in the early phase: {kept}, and a larger time limit goes on.", result)
+    if done < result.p:
         j = result.fates.index("unfinished")
         raise BudgetExceeded(
             f"neuron {j} was still turning after max_events = {limit} pieces of path, at "
-            f"t = {result.last_event[j]:.6g}; raise max_events. What was computed is in .partial.",
+            f"t = {result.last_event[j]:.6g}; what was found so far is kept, and a larger max_events goes on.",
             result,
         )
     if subgradient is not None:

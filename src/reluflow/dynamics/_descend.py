@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..problem import Problem, ProblemError, Undecided
+from ..problem import OutOfTime, Problem, ProblemError, Undecided
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._descend_keep import Checkpoint, Records, geometric
 from ._descend_run import Callback, Run
@@ -39,6 +40,7 @@ def descend(
     callback: Callback | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_minutes: float = 5.0,
+    time_limit: float | None = None,
     progress: bool = True,
 ) -> Trajectory:
     r"""Train a network by discrete steps.
@@ -91,6 +93,8 @@ def descend(
         run that was killed goes on from there and gives the same trajectory bit for bit (on the same machine with the
         same number of threads; jumps of ``fast_forward`` that were under way are made anew).
     checkpoint_minutes : float
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool
         Show loss and time left; on a terminal only.
 
@@ -104,7 +108,8 @@ def descend(
     Raises
     ------
     Undecided
-        The weights overflowed: the step is too large. ``partial`` is the trajectory up to the last record.
+        The weights overflowed: the step is too large; or the time was used up (`OutOfTime`). ``partial`` is the
+        trajectory so far.
 
     Notes
     -----
@@ -148,15 +153,23 @@ def descend(
     until = -math.inf if until_loss is None else math.log(_positive("until_loss", until_loss))
     keep = Checkpoint(checkpoint, _positive("checkpoint_minutes", checkpoint_minutes), problem, settings)
     run = Run(problem, plan, Records(problem, len(marks) + 1), marks, keep, until, callback)
-    stopped = run.whole(tolerance, progress)
+    with within(time_limit):
+        stopped = run.whole(tolerance, progress)
     del settings["marks"]
     result = run.records.trajectory(plan, run.early, stopped, settings)
     if stopped == "diverged":
-        why = f"the step {plan.step:g} is too large for this problem; try a smaller one."
+        why = f"the step {plan.step:g} is too large for this problem, try a smaller one."
         if plan.schedule != "fixed":
-            why = "this schedule leaves the range of doubles in the end; stop before (until_loss=1e-300), or step less."
+            why = "this schedule leaves the range of doubles in the end, stop before (until_loss=1e-300), or step less."
         raise Undecided(
-            f"the weights overflowed after iteration {run.records.last}: {why} `partial` holds the run up to there.",
+            f"the weights overflowed after iteration {run.records.last}, up to which the run is kept; {why}",
+            result,
+        )
+    if stopped == "time":
+        more = "the same call goes on from the checkpoint" if checkpoint is not None else "a larger time limit goes on"
+        raise OutOfTime(
+            f"the time limit ended after iteration {run.records.last} of {plan.steps}; what was found so far is kept, "
+            f"and {more}.",
             result,
         )
     return result

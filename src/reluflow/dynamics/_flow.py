@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
@@ -90,6 +92,7 @@ def flow(
     *,
     rtol: float = 1e-9,
     max_steps: int = 100_000,
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     r"""Integrate the gradient flow of a problem.
@@ -117,6 +120,8 @@ def flow(
         Tolerance of a step for directions, log-norms and log t, between 1e-12 and 1e-3.
     max_steps : int
         Most steps of integration in all.
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool, optional
         Show a progress bar on stderr; default: if that is a terminal.
 
@@ -127,8 +132,9 @@ def flow(
     Raises
     ------
     BudgetExceeded, Undecided
-        The steps were used up, or accuracy could not be met; or the flow came to rest before a condition other than
-        a time was reached. ``partial`` holds the trajectory so far.
+        The steps or the time were used up (`OutOfTime`), Ctrl-C was pressed (`Interrupted`), or accuracy could not be
+        met; or the flow came to rest before a condition other than a time was reached. ``partial`` holds the
+        trajectory so far.
 
     Examples
     --------
@@ -146,7 +152,8 @@ def flow(
     stop = _until(until)
     check_effort(rtol, max_steps)
     settings = {"rtol": float(rtol), "until": repr(stop)}
-    return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
+    with within(time_limit):
+        return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
 
 
 def check_effort(rtol: Any, max_steps: Any) -> None:
@@ -180,18 +187,37 @@ def _run(
     recorder = Recorder(problem, settings)
     with bar(goal.log_time, progress) as tell:
         march = March(geometry, goal, rtol, max_steps, recorder, tell)
-        try:
+        with kept(march):
             state, t, done = begin(march, stop)
             reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "done") if done else march.run(state, t)
-        except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
     if reached.why == "rest" and not np.isfinite(goal.log_time):
         raise Undecided(
             f"the flow comes to rest at log loss {recorder.last.log_loss:.6g} and smallest margin "
-            f"{recorder.margin:.6g}: {stop!r} is never reached. The flow up to there is in .partial.",
+            f"{recorder.margin:.6g}: {stop!r} is never reached; what was found so far is kept, and a goal in time "
+            "can be reached.",
             recorder.result(),
         )
     return recorder.result()
+
+
+@contextmanager
+def kept(march: March) -> Iterator[None]:
+    """Let whatever ends a march early leave with the flow so far: Ctrl-C, and the early phase too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not march.recorder.records:
+            raise
+        raise Interrupted(f"interrupted {march.standing()}; what was found so far is kept.", march.partial()) from None
+    except OutOfTime as error:
+        if isinstance(error.partial, Trajectory) or not march.recorder.records:
+            raise
+        what, _, rest = str(error).partition(";")
+        raise OutOfTime(f"{what}, {march.standing()};{rest}", march.partial()) from None
+    except Undecided as error:
+        if not isinstance(error.partial, Trajectory):
+            error.partial = march.partial()
+        raise
 
 
 def begin(march: March, stop: Until) -> tuple[State, float, bool]:

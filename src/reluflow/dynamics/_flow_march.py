@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
 from ._flow_events import Change, Coordinates, Happening, Step, Watch, apply, root
-from ._flow_field import Geometry
+from ._flow_field import Geometry, Index
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
 from ._flow_record import Recorder
 from ._flow_state import State, moving, pattern_of
@@ -20,7 +20,9 @@ from ._trajectory import Trajectory
 _FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
-_STANDSTILL = 50  # events at one moment: they do not end
+_STANDSTILL = 50  # times that one event may come back while nothing moves: it does not end
+_STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
+_SHOWN = 8  # points named in a message
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
 _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
@@ -64,7 +66,18 @@ class March:
         self.tell = tell
         self.steps = 0
         self._grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
+        self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
+        self._stirred = 0.0  # ... and by how much they moved since then
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
+
+    def standing(self) -> str:
+        """Say how far the flow has come, in words that need no theory."""
+        last, data = self.recorder.last, self.geometry.problem.data
+        wrong = np.flatnonzero(last.state.network(self.geometry.slope).margins(data) <= 0)
+        loss = f"{np.exp(last.log_loss):.4g}" if last.log_loss > -300 else f"e^{last.log_loss:.6g}"
+        which = f"{wrong.size} of {data.n} points ({named(wrong)}) not" if wrong.size else f"all {data.n} points"
+        when = f"at log t = {last.log_time:.6g}" if np.isfinite(last.log_time) else "at the start"
+        return f"{when} with loss {loss} and {which} classified"
 
     def partial(self) -> Trajectory:
         """Return what there is so far, the phase under way included."""
@@ -106,7 +119,7 @@ class March:
         self._open = ("coupled", log_start, begun)
         # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
         t_end = _difference(self.goal.log_time, log_start)
-        quiet, still, crowded, last = 0, 0, False, 0.0
+        quiet, crowded, last = 0, False, 0.0
         while True:
             whole = pattern_of(self.geometry, state)
             if not moving(self.geometry, state, whole).any():
@@ -152,12 +165,12 @@ class March:
             gap = event.clock - last
             last = event.clock
             h = max(min(stepper.h_abs, 4 * gap if crowded and gap > 0 else np.inf), 1e-12 * abs(event.clock), 1e-300)
-            still = still + 1 if event.clock <= t else 0
+            still = event.clock <= t
             t, quiet = event.clock, 0
             state = self._pass(here, event, t, step.dense(t), field(t, step.dense(t)), _later(log_start, t), still)
 
     def _late(self, state: State, log_time: float, clock: Clock) -> Reached:
-        begun, log_begun, still = self.steps, log_time, 0
+        begun, log_begun = self.steps, log_time
         name = "late"
         self._open = (name, log_time, begun)
         while True:
@@ -187,7 +200,7 @@ class March:
                     raise Undecided(
                         f"the goal was not reached by log t = {log_time:.3g} (log loss "
                         f"{self.recorder.last.log_loss:.6g}, smallest margin {self.recorder.margin:.6g}): beyond that "
-                        "margins are too large for doubles to tell apart. The flow so far is in .partial.",
+                        "margins are too large for doubles to tell apart; what was found so far is kept.",
                         self.partial(),
                     )
                 step = self._step(stepper)
@@ -216,7 +229,7 @@ class March:
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
                             return self._out_of_clock(state, log_begun, log_time, begun)
-            still = still + 1 if event.clock <= s else 0
+            still = event.clock <= s
             s = event.clock
             y = step.dense(s)
             log_time = here.tau(s, y)
@@ -230,8 +243,8 @@ class March:
     def _step(self, stepper: Any) -> Step:
         if self.steps >= self.max_steps:
             raise BudgetExceeded(
-                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.last.log_time:.6g}; raise "
-                "max_steps. The flow so far is in .partial.",
+                f"max_steps = {self.max_steps} were used up {self.standing()}; what was found so far is kept, and a "
+                "larger max_steps goes on.",
                 self.partial(),
             )
         self.steps += 1
@@ -242,7 +255,7 @@ class March:
         if stepper.status == "failed":
             raise Undecided(
                 f"the step size fell below rounding after log t = {self.recorder.last.log_time:.6g}: accuracy "
-                f"rtol = {self.rtol:g} cannot be met there. The flow so far is in .partial.",
+                f"rtol = {self.rtol:g} cannot be met there; what was found so far is kept, and a larger rtol may help.",
                 self.partial(),
             )
         t1, y1, f1 = stepper.t, stepper.y.copy(), getattr(stepper, "f", None)
@@ -288,24 +301,38 @@ class March:
         return pattern_of(self.geometry, state).margins(state.weighted())
 
     def _pass(
-        self, here: Coordinates, event: Happening, s: float, y: Array, slope: Array, log_time: float, still: int
+        self, here: Coordinates, event: Happening, s: float, y: Array, slope: Array, log_time: float, still: bool
     ) -> State:
         """Go through an event."""
         state, changes = apply(here, event, s, y, slope)
         me = int(np.flatnonzero(here.who)[event.neuron])
-        if changes or still == 0:
+        if changes or not still:
             self._grazed.clear()
         if not changes:
             self._grazed.add((me, event.surface))
-        if still > _STANDSTILL:
-            raise Undecided(
-                f"events do not end at log t = {log_time:.6g} (neuron {me}): "
-                "the flow chatters there. The flow so far is in .partial.",
-                self.partial(),
-            )
+        self._check_progress(here, (me, event.surface), s, y, log_time)
         for change in changes:
             self._note(change, log_time)
         return state
+
+    def _check_progress(self, here: Coordinates, pair: tuple[int, int], s: float, y: Array, log_time: float) -> None:
+        """Stop where one event comes back again and again and nothing moves meanwhile."""
+        self._stirred += _moved(here, s, y)
+        if self._stirred > _STIRRED:
+            self._back.clear()
+            self._stirred = 0.0
+        self._back[pair] = self._back.get(pair, 0) + 1
+        if self._back[pair] <= _STANDSTILL:
+            return
+        me, k = pair
+        faces = self.geometry.faces
+        where = f" at point {named(faces.samples[faces.start[k] : faces.start[k + 1]])}" if k >= 0 else ""
+        raise Undecided(
+            f"the flow stands still at log t = {log_time:.6g}: neuron {me} is switched to and fro{where} and nothing "
+            "moves meanwhile, because the forces there are rounding; what was found so far is kept, and another rtol "
+            "or a slightly different start may pass.",
+            self.partial(),
+        )
 
     def _grazing(self, here: Coordinates) -> frozenset[tuple[int, int]]:
         """Return the events just before that changed nothing, in the numbering of a chart."""
@@ -333,12 +360,29 @@ class March:
     def _out_of_clock(self, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
         if log_time >= self.goal.log_time:
             return self._finish("late", state, log_begun, log_time, begun, "done")
+        wrong = np.flatnonzero(self._margins(state) <= 0)
         raise Undecided(
-            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: the pulls of "
-            "points that cannot be reconciled cancel to rounding there, and it cannot be followed further. The flow so "
-            "far is in .partial.",
+            f"the loss stays near {np.exp(self.recorder.last.log_loss):.4g}: the neurons that are left do not classify "
+            f"{wrong.size} of {self.geometry.problem.data.n} points{f' ({named(wrong)})' if wrong.size else ''}, "
+            f"whose pulls cancel those of the other points to rounding at log t = {log_time:.6g}, and the flow cannot "
+            "be followed further; what was found so far is kept, and more neurons, or the data without these points, "
+            "may be fitted.",
             self.partial(),
         )
+
+
+def named(points: Sequence[int] | Index) -> str:
+    """List points by their numbers, the first few of many: ``3, 17``."""
+    shown = ", ".join(str(int(i)) for i in points[:_SHOWN])
+    return f"{shown}{', ...' if len(points) > _SHOWN else ''}"
+
+
+def _moved(here: Coordinates, s: float, y: Array) -> float:
+    """By what part of their size neurons have moved since the last event, where the chart begins; growth included."""
+    (V0, last0), (V1, last1) = here.rows(here.y0), here.rows(y)
+    size = np.linalg.norm(V0, axis=1) + 1e-300
+    turn = (np.linalg.norm(V1 - V0, axis=1) + np.abs(last1 - last0)) / size
+    return float(turn.max(initial=0.0)) + (s if isinstance(here, LateChart) and here.clock == "norm" else 0.0)
 
 
 def _rounding(here: LateChart, s: float, y: Array) -> float:

@@ -8,11 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..margins import KKT, GlobalMargin
-from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
+from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
-from ._flow import Until, begin, check_effort
+from ._flow import Until, begin, check_effort, kept
 from ._flow_field import Geometry
-from ._flow_march import Goal, March, Reached
+from ._flow_march import Goal, March, Reached, named
 from ._flow_record import Recorder
 from ._limit_candidate import Candidate, LimitGroup, Lost, candidate
 from ._trajectory import Trajectory
@@ -103,6 +104,7 @@ def limit(
     max_log_time: float = 1e10,
     max_steps: int = 100_000,
     optimum: bool | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Limit:
     r"""Find the limit of the direction of the flow, and what supports it.
@@ -125,6 +127,8 @@ def limit(
     optimum : bool, optional
         Also bracket the largest margin of any network, to tell whether the limit attains it; default: for at most 60
         points in at most 3 dimensions, both layers trained.
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool, optional
         Show a progress bar on stderr; default: if that is a terminal.
 
@@ -135,7 +139,8 @@ def limit(
     Raises
     ------
     Undecided
-        What was found does not meet every condition within the budget; ``partial`` holds the trajectory.
+        What was found does not meet every condition within the budget, or the time ended (`OutOfTime`), or Ctrl-C was
+        pressed (`Interrupted`); ``partial`` holds the trajectory, or the `Limit` where only the optimum is missing.
 
     Examples
     --------
@@ -155,17 +160,16 @@ def limit(
     check_effort(rtol, max_steps)
     if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")
-    geometry = Geometry(problem)
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
-    with bar(max_log_time, progress) as tell:
-        march = March(geometry, Goal(np.inf, -np.inf, np.inf), float(rtol), max_steps, recorder, tell)
-        try:
-            found = _search(march, float(max_log_time))
-        except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
-    small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
-    if found.kind == "margin" and (small if optimum is None else optimum):
-        found = _with_optimum(found)
+    with within(time_limit):
+        with bar(max_log_time, progress) as tell:
+            nowhere = Goal(np.inf, -np.inf, np.inf)
+            march = March(Geometry(problem), nowhere, float(rtol), max_steps, recorder, tell)
+            with kept(march):
+                found = _search(march, float(max_log_time))
+        small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
+        if found.kind == "margin" and (small if optimum is None else optimum):
+            found = _with_optimum(found, needed=bool(optimum))
     return found
 
 
@@ -181,6 +185,7 @@ def _search(march: March, max_log_time: float) -> Limit:
         reached = march.resume(reached.state, reached.log_time)
         if reached.why == "rest":
             return _resting(march, reached)
+        check_time("looking for the limit")
         found = candidate(geometry, reached.state)
         if isinstance(found, str):
             why = found
@@ -197,8 +202,8 @@ def _search(march: March, max_log_time: float) -> Limit:
             return _accept(march, found, evidence)
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     raise Undecided(
-        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a "
-        "larger max_log_time goes on.",
+        f"no limit could be confirmed {march.standing()}: {why}; what was found so far is kept"
+        + (", and a larger max_log_time goes on." if max_log_time < _STAGES[-1] else "."),
         recorder.result(),
     )
 
@@ -261,7 +266,7 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
     reason = (
-        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: "
+        f"{found.points.size} of {problem.data.n} points ({named(found.points)}) are felt by no neuron any more: "
         f"the loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
     )
     evidence = (
@@ -309,7 +314,7 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
             run,
         )
     reason = (
-        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
+        f"{lost} of {n} points ({named(missing)}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
         f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
     )
     return Limit(
@@ -321,10 +326,11 @@ def _resting(march: March, reached: Reached) -> Limit:
     problem, run = march.geometry.problem, march.recorder.result()
     net = reached.state.network(problem.net.slope)
     loss = float(np.exp(problem.log_loss(net)))
-    q = net.margins(problem.data)
+    wrong = np.flatnonzero(net.margins(problem.data) <= 0)
     reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not "
-        "classified: the parameters stay bounded and there is no limit at infinity"
+        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {problem.data.n} points"
+        f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
+        "limit at infinity"
     )
     evidence = (
         Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
@@ -332,12 +338,23 @@ def _resting(march: March, reached: Reached) -> Limit:
     return Limit(problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run)
 
 
-def _with_optimum(found: Limit) -> Limit:
+def _with_optimum(found: Limit, needed: bool) -> Limit:
     from dataclasses import replace
 
     from ..margins import global_max_margin
 
-    best = global_max_margin(found.problem.data, found.problem.net.slope)
+    try:
+        best = global_max_margin(found.problem.data, found.problem.net.slope)
+    except OutOfTime as error:
+        if needed:
+            error.partial = found
+            raise
+        item = Evidence("optimum", np.nan, None, f"the largest margin of any network was not found: {error}")
+        return replace(found, evidence=(*found.evidence, item))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted while bracketing the largest margin of any network; what was found so far is kept.", found
+        ) from None
     short = best.upper - found.margin
     text = f"the largest margin of any network is {best.lower:.10g}"
     reaches = bool(short <= 1e-9 * best.upper) if best.exact else None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..margins import KKT, grouped_margin, hard_margin, kkt
-from ..problem import Dataset, Network, NotSeparable, Undecided
+from ..problem import Dataset, Network, NotSeparable, Stopped, Undecided
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Index, Signs
 from ._flow_state import State, moving, pattern_of
@@ -114,6 +114,8 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
         return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
+    except Stopped:
+        raise
     except Undecided as exc:
         return f"the program of these patterns was not solved: {exc}"
 

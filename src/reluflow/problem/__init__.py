@@ -6,7 +6,7 @@ from ._initialize import initialize
 from ._loss import Loss
 from ._network import Network
 from ._problem import Problem
-from ._time import check_time, time_left, time_limit
+from ._time import check_time, part_of_time, time_left, time_limit
 from .errors import (
     BudgetExceeded,
     DataError,
@@ -15,6 +15,7 @@ from .errors import (
     OutOfTime,
     ProblemError,
     ReluflowError,
+    Stopped,
     Undecided,
 )
 
@@ -30,10 +31,12 @@ __all__ = [
     "Problem",
     "ProblemError",
     "ReluflowError",
+    "Stopped",
     "Undecided",
     "check_size",
     "check_time",
     "initialize",
+    "part_of_time",
     "time_left",
     "time_limit",
 ]

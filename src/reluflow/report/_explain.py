@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..data import plain
 from ..dynamics import Limit, Trajectory, limit
-from ..problem import Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, Problem, ProblemError, Stopped, Undecided, part_of_time
+from ..problem import time_limit as within
 from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
 from ._explain_sights import Sight, sights
 
+Item = TypeVar("Item")
+
 _LIMIT = "limit"
+_FOR_THEORY = 0.3  # largest part of the time limit for what the theorems say beforehand
+_FOR_FLOW = 0.85  # largest part of what is left then for the flow, so that it can still be compared with them
 _SAME = 1e-7  # relative; the margin of a confirmed limit has a residual of at most 1e-9
 
 
@@ -103,7 +108,9 @@ class Explanation:
     sights : tuple of Sight
         What can be seen in the run and its limit, and which claims cover it.
     troubles : tuple of str
-        What could not be decided on the way.
+        What could not be decided on the way, or was cut short, and by what.
+    interrupted : bool
+        Whether Ctrl-C ended it.
     command : str or None
         How to make it again.
     """
@@ -117,6 +124,7 @@ class Explanation:
     sights: tuple[Sight, ...] = ()
     troubles: tuple[str, ...] = ()
     command: str | None = None
+    interrupted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -125,14 +133,33 @@ class Explanation:
         return _summarize(self)
 
     @property
+    def unconfirmed(self) -> str:
+        """Why there is no limit, in one sentence; empty where it was confirmed."""
+        if self.limit is not None:
+            return ""
+        why = next(iter(self.troubles), "the flow was not followed.")
+        known = "no limit could be confirmed"
+        return "No limit was confirmed" + (why.removeprefix(known) if why.startswith(known) else f": {why}")
+
+    @property
     def sentence(self) -> str:
-        """The outcome in one sentence, or two where the flow was not followed to its limit."""
-        return self.summary.sentence + ("" if self.limit is not None else " No limit was confirmed.")
+        """The outcome in one sentence; where the flow was not followed to its limit, that comes first."""
+        if self.limit is not None:
+            return self.summary.sentence
+        return f"no limit was confirmed; as far as the flow was followed, {self.summary.sentence}"
 
     @property
     def exit_code(self) -> int:
-        """4 if a claim that applies was contradicted, else 0."""
-        return 4 if self.summary.contradicted else 0
+        """What the command line exits with.
+
+        130 if Ctrl-C ended it; else 4 if a claim that applies was contradicted; else 3 if no limit was confirmed or a
+        part was cut short (``troubles`` says which); else 0.
+        """
+        if self.interrupted:
+            return 130
+        if self.summary.contradicted:
+            return 4
+        return 3 if self.limit is None or self.troubles else 0
 
     def text(self, width: int = 100, color: bool = False) -> str:
         """Render for a terminal."""
@@ -154,6 +181,8 @@ class Explanation:
             "summary": {**plain(self.summary), "contradicted": len(self.summary.contradicted)},
             "sentence": self.sentence,
             "troubles": list(self.troubles),
+            "interrupted": self.interrupted,
+            "exit_code": self.exit_code,
             "settings": plain(self.settings),
             "command": self.command,
             "versions": versions(),
@@ -183,6 +212,7 @@ def explain(
     rtol: float = 1e-9,
     max_log_time: float = 1e10,
     max_steps: int = 100_000,
+    time_limit: float | None = None,
     command: str | None = None,
     progress: bool | None = None,
 ) -> Explanation:
@@ -193,6 +223,9 @@ def explain(
     problem : Problem
     rtol, max_log_time, max_steps
         As for `limit`. Where that stays undecided, the flow as far as it went is used.
+    time_limit : float, optional
+        Most seconds to spend. When they end, or after Ctrl-C, what was found so far is returned, and ``troubles`` says
+        what was cut short.
     command : str, optional
         How to make it again; shown in the report.
     progress : bool, optional
@@ -213,22 +246,32 @@ def explain(
     (0, 0.5840985669)
     """
     facts = Facts(problem)
-    with _busy("asking the theorems", progress):
-        findings, predictions = check(facts), predict(facts)
-    troubles: list[str] = []
+    cut = _Cut([], False)
+    settings = {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps}
+    settings |= {} if time_limit is None else {"time_limit": time_limit}
     end: Limit | None = None
     run: Trajectory | None = None
-    try:
-        end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
-        run = end.trajectory
-    except Undecided as error:
-        troubles.append(str(error).replace("is in .partial", "is used here"))
-        run = error.partial if isinstance(error.partial, Trajectory) else None
-    # Times beyond the largest double are inf, and bounds that grow with them too.
-    with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
-        observations = [] if run is None else monitor(facts, run)
-        observations += [] if end is None else _compare_limit(end, predictions)
-        seen = sights(facts, run, end, predictions)
+    seen: tuple[Sight, ...] = ()
+    with within(time_limit):
+        with _busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
+            findings = cut.all(lambda: check(facts))
+            predictions = cut.all(lambda: predict(facts))
+        if not cut.interrupted:
+            try:
+                with part_of_time(_FOR_FLOW):
+                    end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
+            except KeyboardInterrupt:
+                cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
+            except Undecided as error:
+                cut.note(error, 0)
+                end, run = (error.partial if isinstance(error.partial, kind) else None for kind in (Limit, Trajectory))
+        run = end.trajectory if end is not None else run
+        # Times beyond the largest double are inf, and bounds that grow with them too.
+        with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
+            observations = [] if run is None or cut.interrupted else cut.all(lambda: monitor(facts, run))
+            observations += [] if end is None else _compare_limit(end, predictions)
+            if not cut.interrupted:
+                seen = tuple(cut.all(lambda: list(sights(facts, run, end, predictions))))
     return Explanation(
         problem,
         tuple(findings),
@@ -237,10 +280,37 @@ def explain(
         end,
         tuple(observations),
         seen,
-        tuple(troubles),
+        tuple(cut.troubles),
         command,
-        {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps},
+        cut.interrupted,
+        settings,
     )
+
+
+@dataclass
+class _Cut:
+    """What was cut short on the way."""
+
+    troubles: list[str]
+    interrupted: bool
+
+    def all(self, work: Callable[[], list[Item]]) -> list[Item]:
+        """Return all that a stage finds, or what it has when it is stopped; nothing once Ctrl-C was pressed."""
+        if self.interrupted:
+            return []
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.note(Interrupted("interrupted; what was found so far is kept."))
+            return []
+        except Stopped as error:
+            self.note(error)
+            return error.partial if isinstance(error.partial, list) else []
+
+    def note(self, error: Undecided, place: int | None = None) -> None:
+        """Remember why something is missing."""
+        self.interrupted |= isinstance(error, Interrupted)
+        self.troubles.insert(len(self.troubles) if place is None else place, str(error))
 
 
 def _busy(what: str, progress: bool | None) -> AbstractContextManager[object]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dynamics import Limit, Trajectory
 from ..margins import MarginSolution, linearity, stable_rank
-from ..problem import NotSeparable, ProblemError, Undecided
+from ..problem import NotSeparable, ProblemError, Stopped, Undecided
 from ..theory import Facts, Prediction
 
 _SAME = 1e-7  # relative difference of margins, and distance of unit vectors, up to which they count as one
@@ -98,6 +98,8 @@ def _shape(facts: Facts, end: Limit, by: tuple[str, ...]) -> Iterator[Sight]:
         return
     try:
         classes = facts.class_margins
+    except Stopped:
+        raise
     except (Undecided, NotSeparable, ProblemError):
         return
     living = [g for g in end.living if g.sign]
@@ -109,6 +111,8 @@ def _shape(facts: Facts, end: Limit, by: tuple[str, ...]) -> Iterator[Sight]:
 def _solution(facts: Facts) -> MarginSolution | None:
     try:
         found = facts.max_margin
+    except Stopped:
+        raise
     except Undecided:
         return None
     return None if isinstance(found, NotSeparable) else found

@@ -84,7 +84,10 @@ def show(found: Explanation, out: Console, width: int = 100) -> None:
 
 
 def lines(found: Explanation) -> Iterator[Line]:
-    """All lines in turn."""
+    """All lines in turn; what stands in the way of a limit comes first."""
+    if found.unconfirmed:
+        yield Line("", found.unconfirmed, "yellow", indent=0)
+        yield Line("", "")
     yield from _problem(found.problem)
     yield Line("", "")
     yield from _theorems(found.findings)

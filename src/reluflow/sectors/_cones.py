@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, ProblemError, Undecided
+from ..problem import Dataset, ProblemError, Undecided, check_time
 from ._integers import Integers, as_integers, independent, project_out, unit_float
 from ._patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
 
@@ -229,6 +229,7 @@ def _inside_or_cancelling(units: Array) -> tuple[Array | None, Array | None]:
     unit = np.append(np.zeros(d), 1.0)
     chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * d + 2)).astype(np.intp))
     while True:
+        check_time("looking for dead directions")
         try:
             weights = nnls(system[:, chosen], unit)[0]
         except RuntimeError:  # its iteration limit

@@ -38,7 +38,7 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, ProblemError
+from ..problem import Dataset, ProblemError, check_time
 from ..problem._network import check_slope
 from ._cells import cell_bound, enumerate_cells
 from ._closed import closed_form
@@ -327,6 +327,7 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
     integers = as_integers(X)[0]
     found: set[bytes] = set()
     while part := list(islice(choices, chunk)):
+        check_time("looking for extremal directions")
         index = np.array(part, dtype=np.intp)
         _, values, right = np.linalg.svd(units[index])
         firm = values[:, -1] > 1e-5
@@ -365,6 +366,7 @@ def _climb(
     verdicts: dict[bytes, tuple[Maximum, ...] | None] = {}
     unresolved = 0
     for _ in range(starts):
+        check_time("looking for extremal directions")
         point, sector = _ascend(arbiter, np.asarray(rng.standard_normal(X.shape[1])))
         if not point.any():
             continue

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..margins import kkt
-from ..problem import ProblemError, Undecided
+from ..problem import ProblemError, Stopped, Undecided
 from ._base import Array
 
 CLOSE = 1e-2  # a margin gap of this size, relative, counts as arrived: gaps close like 1/q_min only
@@ -155,6 +155,8 @@ def residual(run: Trajectory, record: int) -> tuple[float, float] | None:
             active_tol=min(0.9, 20 / q),
             kink_tol=min(1e-2, 0.1 / q),
         )
+    except Stopped:
+        raise
     except (ProblemError, Undecided):
         return None
     return found.residual, found.balance or 0.0

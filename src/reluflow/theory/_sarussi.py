@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dynamics import Trajectory
 from ..margins import AgreementMargin, agreement_margin, clusters, linearity
-from ..problem import NotSeparable, Undecided
+from ..problem import NotSeparable, Stopped, Undecided
 from ._base import Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._lyu_conditions import above, leaky, logistic, separable, separator
@@ -252,6 +252,8 @@ class AgreeingConverge(Claim):
             return (self.seen(None, text, where=rival),)
         try:
             program = agreement_margin(facts.data, facts.net.slope, found.last.signs_w, found.last.signs_u)
+        except Stopped:
+            raise
         except (NotSeparable, Undecided) as error:
             return (self.seen(None, f"no limit with these patterns: {error}"),)
         if not program.consistent:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..dynamics import Trajectory
-from ..problem import Problem, ProblemError, Undecided
+from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
+from ..problem import time_limit as within
 from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
 from ._facts import Facts
 from ._references import BIBTEX, PAPERS
+
+Item = TypeVar("Item")
 
 #: One module a paper, each with ``CLAIMS`` and ``NOT_COMPUTABLE``.
 _MODULES = {"PL": "_phuong", "ML": "_min", "SBG": "_sarussi", "LL": "_lyu"}
@@ -58,7 +61,7 @@ def claim(name: str) -> Claim:
     raise ProblemError(f"there is no claim {name!r}{hint}. reluflow.theory.claims() lists them all.")
 
 
-def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding]:
+def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Finding]:
     """Which claims apply to a problem, and which condition fails where they do not.
 
     Parameters
@@ -67,6 +70,9 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
         `Facts` share what was computed between several calls.
     paper : {"PL", "ML", "SBG", "LL"}, optional
         Ask the claims of one paper only.
+    time_limit : float, optional
+        Most seconds to spend. When they end, or after Ctrl-C, `OutOfTime` or `Interrupted` is raised with the list so
+        far as ``partial``.
 
     Examples
     --------
@@ -78,10 +84,11 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
     (False, (2, 3))
     """
     facts = Facts.of(problem)
-    return [_finding(one, facts) for one in claims(paper)]
+    with within(time_limit):
+        return _gather("asking which claims apply", ([_finding(one, facts)] for one in claims(paper)))
 
 
-def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Prediction]:
+def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Prediction]:
     """Return what the claims that apply, or may apply, promise for a problem (arguments as for `check`).
 
     Examples
@@ -96,10 +103,14 @@ def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Predi
     array([ 0.38939904, -0.13479198])
     """
     facts = Facts.of(problem)
-    return [found for one, finding in _in_force(facts, paper) for found in _predictions(one, finding, facts)]
+    with within(time_limit):
+        pairs = _in_force(facts, paper)
+        return _gather("working out predictions", (_predictions(one, finding, facts) for one, finding in pairs))
 
 
-def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None) -> list[Observation]:
+def monitor(
+    problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None, time_limit: float | None = None
+) -> list[Observation]:
     """Whether a run kept what the claims that apply, or may apply, promise (arguments as for `check`).
 
     Observations list in ``needs`` what their claim only assumes; conditions that stayed undecided are listed too.
@@ -120,17 +131,37 @@ def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | No
         raise ProblemError(f"monitor needs a Trajectory, not {type(trajectory).__name__}; flow(problem) makes one.")
     if trajectory.problem.fingerprint() != facts.problem.fingerprint():
         raise ProblemError("the trajectory belongs to another problem (data, start, loss, reduction or layers differ).")
-    return [
-        replace(found, needs=_needs(finding))
-        for one, finding in _in_force(facts, paper)
-        for found in _observations(one, facts, trajectory)
-    ]
+    with within(time_limit):
+        return _gather(
+            "comparing the run with the claims",
+            (
+                [replace(found, needs=_needs(finding)) for found in _observations(one, facts, trajectory)]
+                for one, finding in _in_force(facts, paper)
+            ),
+        )
+
+
+def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
+    """Collect the parts one claim at a time; who ends it from outside gets what there is."""
+    found: list[Item] = []
+    try:
+        for part in parts:
+            found += part
+            check_time(doing)
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(f"interrupted while {doing}; what was found so far is kept.", found) from None
+    except OutOfTime as error:
+        error.partial = found
+        raise
+    return found
 
 
 def _finding(one: Claim, facts: Facts) -> Finding:
     def compute() -> Finding:
         try:
             conditions = one.conditions(facts)
+        except Stopped:
+            raise
         except Undecided as error:
             conditions = (Condition("everything it needs can be computed", None, "numerical", why=str(error)),)
         return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
@@ -151,6 +182,8 @@ def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]
 def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]:
     try:
         bounds, found = one.bounds(facts), one.prediction(facts)
+    except Stopped:
+        raise
     except Undecided as error:
         return [one.promise(f"not computed: {error}", needs=_needs(finding))]
     if found is None and not bounds:
@@ -163,6 +196,8 @@ def _observations(one: Claim, facts: Facts, run: Trajectory) -> tuple[Observatio
     try:
         with np.errstate(over="ignore"):  # times of e^1000 are inf
             return one.observe(facts, run)
+    except Stopped:
+        raise
     except Undecided as error:
         return (one.seen(None, f"not decided: {error}"),)
 
