@@ -111,7 +111,7 @@ def fetch(
     emit(
         json,
         {"name": name, "folder": got.folder, "fresh": got.fresh},
-        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,centered=true"),
+        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,center=true"),
     )
 
 
