@@ -43,10 +43,11 @@ _OTHERS = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), ("an HDF5 file", f"read it with h5py or pandas.read_hdf, and {_ARRAYS}")),
     ".arff": (
         "an ARFF file of Weka",
-        "python -c \"import pandas, scipy.io; pandas.DataFrame(scipy.io.arff.loadarff('{name}')[0])"
-        ".to_csv('{stem}.csv', index=False)\" makes a CSV file of it",
+        "pandas.DataFrame(scipy.io.arff.loadarff('{name}')[0]).to_csv('{stem}.csv', index=False) makes a CSV file",
     ),
-    **dict.fromkeys((".rds", ".rda", ".rdata"), ("a file of R", "in R: write.csv(table, '{stem}.csv', row.names=FALSE)")),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), (
+        "a file of R", "in R: write.csv(table, '{stem}.csv', row.names=FALSE)"
+    )),
     **dict.fromkeys((".svm", ".libsvm", ".svmlight"), (
         "a file in the format of LIBSVM", f"read it with sklearn.datasets.load_svmlight_file, and {_ARRAYS}"
     )),

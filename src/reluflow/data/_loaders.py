@@ -17,8 +17,8 @@ from ..problem import Dataset
 from ..problem._arrays import is_number, read_npz
 from ..problem._columns import Columns, drop_words
 from ..problem.errors import DataError
-from ._foreign import check_kind
 from ._files import as_path, check_bytes, check_file, open_bytes, reading, replacing
+from ._foreign import check_kind
 from ._idx import as_pair, looks_like_idx, read_images, select
 from ._json import plain
 from ._labels import Labels, signs
@@ -113,8 +113,8 @@ def load(
     """
     if hasattr(source, "columns") or hasattr(source, "__array__"):
         raise DataError(
-            f"load reads a file, but a {type(source).__name__} was given; Dataset(X, y) takes points and labels as they "
-            "are, and so do the verbs: explain(X, y)."
+            f"load reads a file, but a {type(source).__name__} was given; Dataset(X, y) takes points and labels as "
+            "they are, and so do the verbs: explain(X, y)."
         )
     file = as_path(source)
     kind = _kind(file)
@@ -241,7 +241,7 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
         if arrays["names"].dtype.kind != "U" or arrays["names"].ndim != 1:
             raise DataError(f"{file}: the array 'names' is not a list of texts; numpy.array(['a', 'b']) is one.")
         about["names"] = arrays["names"].tolist()
-    return arrays["X"], _signed(arrays["y"], labels, f"{file}, array y"), about
+    return arrays["X"], signed(arrays["y"], labels, f"{file}, array y"), about
 
 
 def _steps(found: Any, where: str) -> tuple[Any, ...]:
@@ -291,7 +291,7 @@ def _read_npy(
     file: Path, y: Path | None, labels: Labels | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
     target = _find_y(file) if y is None else y
-    return _load_npy(file), _signed(_load_npy(target), labels, str(target)), {"y": str(target)}
+    return _load_npy(file), signed(_load_npy(target), labels, str(target)), {"y": str(target)}
 
 
 def _load_npy(file: Path) -> npt.NDArray[Any]:
@@ -317,7 +317,8 @@ def _find_y(file: Path) -> Path:
     )
 
 
-def _signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
+def signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
+    """Turn the labels of an array into -1 and +1."""
     if y.ndim != 1:
         raise DataError(f"{where} has shape {y.shape}; a one-dimensional array of labels is needed, e.g. y.ravel().")
     if y.dtype.kind not in "biufUS":

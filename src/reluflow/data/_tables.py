@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shlex
 from array import array
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ _DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}  # a s
 _LABEL_NAMES = ("y", "label", "labels", "target", "class")
 _LONGEST_LINE = 2**27  # characters; beyond this it is no table
 _ZEROS = ("0", "0.0", "-0.0", "-0")  # the usual ones, to be quick
+_POINT = "Write decimals with a point, not a comma."
 _SAMPLE = 20  # lines looked at to find the delimiter
 
 
@@ -153,7 +155,10 @@ def _read(
         table.names = [name.strip() for name in first]
     if drop_columns is not None:
         table.left_out = tuple(find_columns(drop_columns, table.names, table.width, str(file)))
-    table.label = _find_label(table, label)
+    if label is None:
+        table.label = find_label(table.names or [""] * table.width, str(file), table.left_out)
+    else:
+        table.label = find_column(label, table.names, table.width, str(file))
     if table.label in table.left_out:
         raise DataError(
             f"{file}: {table.column(table.label)} is the label and cannot be dropped; say which column is, by "
@@ -224,8 +229,8 @@ def _check_numbers(table: _Table, row: list[str], line: int) -> None:
             raise DataError(f"{where} is empty; every feature needs a number. Fill it in or remove the line.")
         name = table.names[table.features[k]] if table.names else ""
         remedy = (
-            "Write decimals with a point, not a comma."
-            if as_number(text.replace(",", ".")) is not None
+            _POINT
+            if _with_comma(text)
             else "Correct it, remove the line, or leave the column out with "
             f"drop_columns={name or table.features[k]!r} (--drop-columns {shlex.quote(name) or table.features[k]})."
         )
@@ -275,6 +280,9 @@ def _is_header(
     explained = {k % table.width for k in explained}
     if all(numeric[k] for k in range(table.width) if k not in explained):
         return False
+    for k, text in enumerate(row):
+        if k not in explained and not numeric[k] and _with_comma(text):
+            raise DataError(f"{table.at(table.first_line, k)}: {text.strip()[:40]!r} is not a number. {_POINT}")
     k = numeric.index(False)
     raise DataError(
         f"{table.at(table.first_line, k)}: {row[k].strip()[:40]!r} is not a number, but other fields of this first "
@@ -304,16 +312,13 @@ def _positions(columns: Columns | None) -> list[int]:
     return [k for k in found if k is not None]
 
 
-def _find_label(table: _Table, label: str | int | None) -> int:
-    names = table.names
-    if label is None:
-        labels = [k for k, name in enumerate(names or ()) if name.lower() in _LABEL_NAMES]
-        named = [k for k in labels if k not in table.left_out]
-        if len(named) > 1:
-            which = " and ".join(table.column(k) for k in named)
-            raise DataError(f"{table.file}: {which} may both be the label; say label=... (--label).")
-        return named[0] if named else table.width - 1
-    return find_column(label, names, table.width, str(table.file))
+def find_label(names: Sequence[str], where: str, left_out: Sequence[int] = ()) -> int:
+    """Return the position of the one column that is called as labels are, else of the last."""
+    named = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES and k not in left_out]
+    if len(named) > 1:
+        which = " and ".join(f"column {k + 1} ({names[k]!r})" for k in named)
+        raise DataError(f"{where}: {which} may both be the label; say label=... (--label).")
+    return named[0] if named else len(names) - 1
 
 
 def _find_delimiter(file: Path) -> str:
@@ -331,7 +336,9 @@ def _find_delimiter(file: Path) -> str:
             rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
         except csv.Error:
             continue
-        if not rows or len(rows[0]) < 2 or (delimiter == " " and uneven):
+        if not rows or len(rows[0]) < 2:
+            continue
+        if delimiter == " " and uneven and not all(map(_numbers_and_a_label, rows)):
             continue
         if len({len(row) for row in rows}) == 1:
             even[delimiter] = all(_numbers_and_a_label(row) for row in rows[1:])
@@ -343,7 +350,12 @@ def _find_delimiter(file: Path) -> str:
 
 def _numbers_and_a_label(row: Sequence[str]) -> bool:
     """Whether at most one field is neither a number nor empty, be its decimals written with a comma."""
-    return sum(not _is_numeric(text.replace(",", ".")) and bool(text.strip()) for text in row) <= 1
+    return sum(not (_is_numeric(text) or _with_comma(text) or not text.strip()) for text in row) <= 1
+
+
+def _with_comma(text: str) -> bool:
+    """Whether this is a number but for a comma in place of the point."""
+    return re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*", text) is not None
 
 
 def write_table(data: Dataset, file: Path, delimiter: str) -> None:

@@ -72,7 +72,7 @@ def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     done = []
     for column in columns:
-        what = f"{name}, column {str(column.name)!r}"
+        what = f"{name}[{column.name!r}]"
         found = _series(column, what, error)
         if found.dtype.kind == "b":
             found = found.astype(np.int8)
@@ -89,9 +89,10 @@ def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
 def _series(series: Any, name: str, error: type[ReluflowError]) -> Any:
     missing = np.flatnonzero(series.isna())
     if missing.size:
+        first = int(missing[0])
         raise error(
-            f"{name}: row {missing[0]} (counted from 0) is missing, {getattr(series, 'iloc', series)[int(missing[0])]} "
-            f"({missing.size} missing in all); every entry must be a finite number. Fill it in or drop those rows first."
+            f"{name}: row {first} (counted from 0) is missing, {getattr(series, 'iloc', series)[first]} "
+            f"({missing.size} missing in all); every entry must be a finite number. Fill it in or drop those rows."
         )
     dtype = getattr(series.dtype, "numpy_dtype", None)  # of Float64, Int64, boolean
     return series.to_numpy() if dtype is None or dtype.kind not in "biuf" else series.to_numpy(dtype=dtype)

@@ -75,7 +75,7 @@ def prepare(
     found = list(row_numbers(X, names, positions) if notes is None else notes)
     if center or standardize:
         shift = X.mean(axis=0)
-        constant = (X == X[:1]).all(axis=0)
+        constant = (X[:1] == X).all(axis=0)
         shift[constant] = X[0, constant]  # the mean of equal numbers is rounded
         X = X - shift
         steps.append(("shift", tuple(shift.tolist())))
@@ -199,7 +199,7 @@ def check_names(names: Any, width: int) -> tuple[str, ...]:
 
 
 def row_numbers(X: Array, names: Sequence[str] | None, positions: Sequence[int] | None = None) -> list[str]:
-    """Point out columns that look like row numbers: by their name, or because they count 0, 1, 2, ... or 1, 2, 3, ..."""
+    """Point out columns that look like row numbers: by their name, or because they count 0, 1, ... or 1, 2, ..."""
     n, d = X.shape
     if d < 2:
         return []

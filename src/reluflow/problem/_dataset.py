@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._arrays import Array, as_float_array, check_range, check_size, digest, is_number, opened
 from ._columns import Columns, Step, check_names, find_columns, frame_names, prepare, repeat, row_numbers
-from .errors import DataError
+from .errors import DataError, ProblemError
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -174,6 +174,8 @@ class Dataset:
         array([[0., 1.],
                [2., 1.]])
         """
+        _check_rows(X, y)
+        names = frame_names(X) if names is None else names
         columns = as_float_array(X, "X", 2, DataError)
         if not columns.size:
             return Dataset(columns, y)  # which says what is wrong
@@ -313,6 +315,12 @@ class Dataset:
     def __reduce__(self) -> tuple[Any, ...]:
         made = (self.X, self.y, self.name, dict(self.parameters), self.names)
         return Dataset, made, {"notes": self.notes, "_steps": self._steps}
+
+
+def require_dataset(data: object) -> None:
+    """Raise a `ProblemError` unless this is a `Dataset`."""
+    if not isinstance(data, Dataset):
+        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
 
 
 def _check_rows(X: Any, y: Any) -> None:

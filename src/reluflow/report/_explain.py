@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import plain
+from ..data import plain, takes_data
 from ..dynamics import Limit, Trajectory, limit
 from ..problem import Network, Problem, ProblemError, Undecided
 from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
@@ -177,6 +177,7 @@ class Explanation:
         )
 
 
+@takes_data()
 def explain(
     problem: Problem,
     *,
@@ -191,6 +192,7 @@ def explain(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``explain(X, y, width=50)``: see `as_problem`.
     rtol, max_log_time, max_steps
         As for `limit`. Where that stays undecided, the flow as far as it went is used.
     command : str, optional
@@ -211,6 +213,8 @@ def explain(
     'every prediction that applies and could be decided was seen.'
     >>> found.exit_code, round(found.limit.margin, 10)
     (0, 0.5840985669)
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=3, progress=False).limit.kind
+    'margin'
     """
     facts = Facts(problem)
     with _busy("asking the theorems", progress):

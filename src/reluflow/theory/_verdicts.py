@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data import takes_data
 from ..dynamics import Trajectory
 from ..problem import Problem, ProblemError, Undecided
 from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
@@ -58,13 +59,15 @@ def claim(name: str) -> Claim:
     raise ProblemError(f"there is no claim {name!r}{hint}. reluflow.theory.claims() lists them all.")
 
 
+@takes_data(Facts)
 def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding]:
     """Which claims apply to a problem, and which condition fails where they do not.
 
     Parameters
     ----------
     problem : Problem or Facts
-        `Facts` share what was computed between several calls.
+        `Facts` share what was computed between several calls. Or data and how to draw a network,
+        ``check(X, y, width=50)``: see `as_problem`.
     paper : {"PL", "ML", "SBG", "LL"}, optional
         Ask the claims of one paper only.
 
@@ -81,6 +84,7 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
     return [_finding(one, facts) for one in claims(paper)]
 
 
+@takes_data(Facts)
 def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Prediction]:
     """Return what the claims that apply, or may apply, promise for a problem (arguments as for `check`).
 
@@ -99,6 +103,7 @@ def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Predi
     return [found for one, finding in _in_force(facts, paper) for found in _predictions(one, finding, facts)]
 
 
+@takes_data(Facts)
 def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None) -> list[Observation]:
     """Whether a run kept what the claims that apply, or may apply, promise (arguments as for `check`).
 
