@@ -47,7 +47,7 @@ def list_(json: Json = False) -> None:
         print_table(out, ("images", "what it is"), [item.values() for item in images])  # type: ignore[misc]
         out.print(
             "\nParameters follow a colon: phuong:seed=1,n=100. Defaults: reluflow data show."
-            "\nAll data, files too: bias=1, center=true, standardize=true, drop_columns=id/name."
+            "\nAll data, and files, take bias=1, center=true, standardize=true, drop_columns=id"
         )
 
     emit(json, {"constructions": constructions, "examples": zoo, "images": images}, text)

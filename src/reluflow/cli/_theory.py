@@ -25,13 +25,26 @@ Claims = Annotated[
 @fed_by(or_built_in(read_problem, BUILT_IN))
 def check(problem: Problem, paper: Paper = None, claim: Claims = None, json: Json = False) -> None:
     """Say which theorems apply, and which condition fails where they do not."""
+    from ..theory import Facts, hints
     from ..theory import check as ask
 
-    wanted = _ids(claim)
+    wanted, facts = _ids(claim), Facts(problem)
     with busy("asking the theorems"):
-        found = [item for item in ask(problem, paper=paper) if wanted is None or item.claim in wanted]
-    document = {"problem": _problem(problem), "findings": [item.to_dict() for item in found]}
-    emit(json, document, lambda out: _print_findings(out, problem, found, wanted is not None))
+        found = [item for item in ask(facts, paper=paper) if wanted is None or item.claim in wanted]
+        shown = {item.claim for item in found}
+        advice = [hint for hint in hints(facts) if shown & set(hint.claims)]
+    document = {
+        "problem": _problem(problem),
+        "findings": [item.to_dict() for item in found],
+        "hints": [hint.to_dict() for hint in advice],
+    }
+
+    def text(out: Console) -> None:
+        _print_findings(out, problem, found, wanted is not None)
+        for hint in advice:
+            out.print(f"hint: {hint.text}")
+
+    emit(json, document, text)
 
 
 @fed_by(or_built_in(read_problem, BUILT_IN))

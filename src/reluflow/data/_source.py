@@ -20,6 +20,7 @@ from ._loaders import signed
 from ._registry import suggestion
 from ._spec import dataset
 from ._tables import find_label
+from ._zoo import Example
 
 Result = TypeVar("Result")
 
@@ -41,6 +42,8 @@ def as_dataset(source: Any, y: Any = None, **options: Any) -> Dataset:
     """
     said = {key: value for key, value in options.items() if value is not None and key not in PREPARATIONS}
     said |= {key: options[key] for key in PREPARATIONS if not any(options.get(key) is no for no in (None, False))}
+    if isinstance(source, Example):
+        source = source.data
     if isinstance(source, Dataset):
         _refuse(said, _OF_TABLES, "a Dataset is given, which has its labels")
         if y is not None:
@@ -230,10 +233,9 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
                         f"leave {said[0]} out, or give the data: {verb.__name__}(X, y, {said[0]}=...)."
                     )
                 return verb(source, *rest, **options)
-            if not (isinstance(source, (Dataset, str, os.PathLike)) or _is_array(source)):
+            if not (isinstance(source, (Dataset, Example, str, os.PathLike)) or _is_array(source)):
                 raise ProblemError(
-                    f"{verb.__name__} needs a Problem, not {_shown(source)} of type {type(source).__name__}; or data: "
-                    f"{_WANTED}."
+                    f"{verb.__name__} needs a Problem, not {type(source).__name__}; or data: {_WANTED}."
                 )
             y = options.pop("y", None)
             if y is None and rest and _is_array(rest[0]):

@@ -15,7 +15,7 @@ import numpy as np
 from ..data import plain, takes_data
 from ..dynamics import Limit, Trajectory, limit
 from ..problem import Network, Problem, ProblemError, Undecided
-from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
+from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ._explain_sights import Sight, sights
 
 _LIMIT = "limit"
@@ -106,6 +106,8 @@ class Explanation:
         What could not be decided on the way.
     command : str or None
         How to make it again.
+    hints : tuple of Hint
+        Preparations of the data after which more claims would apply.
     """
 
     problem: Problem
@@ -118,6 +120,7 @@ class Explanation:
     troubles: tuple[str, ...] = ()
     command: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    hints: tuple[Hint, ...] = ()
 
     @cached_property
     def summary(self) -> Summary:
@@ -154,6 +157,8 @@ class Explanation:
             "summary": {**plain(self.summary), "contradicted": len(self.summary.contradicted)},
             "sentence": self.sentence,
             "troubles": list(self.troubles),
+            "hints": [item.to_dict() for item in self.hints],
+            "notes": list(self.problem.data.notes),
             "settings": plain(self.settings),
             "command": self.command,
             "versions": versions(),
@@ -218,7 +223,7 @@ def explain(
     """
     facts = Facts(problem)
     with _busy("asking the theorems", progress):
-        findings, predictions = check(facts), predict(facts)
+        findings, predictions, advice = check(facts), predict(facts), hints(facts)
     troubles: list[str] = []
     end: Limit | None = None
     run: Trajectory | None = None
@@ -244,6 +249,7 @@ def explain(
         tuple(troubles),
         command,
         {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps},
+        advice,
     )
 
 

@@ -81,7 +81,7 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
     (False, (2, 3))
     """
     facts = Facts.of(problem)
-    return [_finding(one, facts) for one in claims(paper)]
+    return [finding_of(one, facts) for one in claims(paper)]
 
 
 @takes_data(Facts)
@@ -132,7 +132,9 @@ def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | No
     ]
 
 
-def _finding(one: Claim, facts: Facts) -> Finding:
+def finding_of(one: Claim, facts: Facts) -> Finding:
+    """Whether one claim applies; `Facts` keep the answer."""
+
     def compute() -> Finding:
         try:
             conditions = one.conditions(facts)
@@ -149,7 +151,7 @@ def _needs(finding: Finding) -> tuple[str, ...]:
 
 
 def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
-    pairs = ((one, _finding(one, facts)) for one in claims(paper))
+    pairs = ((one, finding_of(one, facts)) for one in claims(paper))
     return ((one, finding) for one, finding in pairs if finding.applies is not False)
 
 
