@@ -32,7 +32,7 @@ def align(
     from ..sectors import alignment_constants, extremal_directions
 
     with busy("aligning"):
-        early = solve(problem, branch=branch)  # type: ignore[arg-type]
+        early = solve(problem, branch=branch)
         ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
         bounds = alignment_constants(problem.data, problem.net).in_clock(problem.speed)
     if plot is not None:

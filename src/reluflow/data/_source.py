@@ -177,7 +177,9 @@ def as_problem(
     if network is None:
         net = initialize(data.d, **{**DRAW, **draw})
     else:
-        net = network if isinstance(network, Network) else Network.load(network)
+        if not isinstance(network, (Network, str, os.PathLike)):
+            raise ProblemError(f"network must be a Network or the name of its NPZ file, not {_shown(network)}.")
+        net = network if isinstance(network, Network) else Network.load(os.fspath(network))
         _check_draw(net, draw)
     return Problem(data, net, loss, reduction, train)  # type: ignore[arg-type]
 
@@ -234,9 +236,7 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
                     )
                 return verb(source, *rest, **options)
             if not (isinstance(source, (Dataset, Example, str, os.PathLike)) or _is_array(source)):
-                raise ProblemError(
-                    f"{verb.__name__} needs a Problem, not {type(source).__name__}; or data: {_WANTED}."
-                )
+                raise ProblemError(f"{verb.__name__} needs a Problem, not {type(source).__name__}; or data: {_WANTED}.")
             y = options.pop("y", None)
             if y is None and rest and _is_array(rest[0]):
                 y = rest.pop(0)

@@ -192,7 +192,8 @@ def _not_found(text: str) -> str:
             near = suggestion(file.name, (entry.name for entry in file.parent.iterdir()))
         except (OSError, ValueError):
             near = ""
-        return f"there is no file {head!r}{near or '.'} Names of built-in data: reluflow data list."
+        near = near or "; check the name and the folder."
+        return f"there is no file {head!r}{near} Names of built-in data: reluflow data list."
     near = suggestion(head, [*CONSTRUCTIONS, *examples(), *IMAGES])
     return (
         f"there is no dataset and no file {head!r}{near or '.'} `reluflow data list` lists the names; "

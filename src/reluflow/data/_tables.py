@@ -55,7 +55,10 @@ class _Lines:
                 raise StopIteration
             self.number += 1
             if "\0" in line or len(line) == _LONGEST_LINE:
-                raise DataError(f"{self._file}, line {self.number}: this is binary data or one endless line, no table.")
+                raise DataError(
+                    f"{self._file}, line {self.number}: this is binary data or one endless line, no table; "
+                    "save it as text, or name it .npz or .npy if that is what it is."
+                )
             text = line.strip()
             if text and not text.startswith("#"):
                 self.odd |= "_" in line or not line.isascii()  # 1_000, digits of other alphabets
@@ -143,7 +146,7 @@ def _read(
     rows = _rows(file, lines, delimiter)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{file} holds no data: every line is blank or a comment.")
+        raise DataError(f"{file} holds no data: every line is blank or a comment, and a sample is needed.")
     if len(first) < 2:
         raise DataError(
             f"{file}, line {lines.number}: only one column found, {first[0][:40]!r}. At least one feature and "
@@ -172,7 +175,7 @@ def _read(
     for row in rows:
         _add(table, row, lines)
     if not table.lines:
-        raise DataError(f"{file} holds a header and no data rows.")
+        raise DataError(f"{file} holds a header and no data rows; at least one sample is needed below it.")
     return table
 
 
@@ -194,7 +197,8 @@ def _add(table: _Table, row: list[str], lines: _Lines) -> None:
     if len(row) != table.width:
         raise DataError(
             f"{table.file}, line {line} has {len(row)} fields, but line {table.first_line} has {table.width}; "
-            "every line needs the same number."
+            "every line needs the same number. Correct that line; where something else separates the fields, say "
+            "delimiter=... (--delimiter)."
         )
     text = row[table.label].strip()
     if table.left_out:

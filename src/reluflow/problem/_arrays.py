@@ -109,7 +109,10 @@ def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError])
     try:
         raw = np.asarray(value)
     except (ValueError, TypeError) as exc:
-        raise error(f"{name} is not a rectangular array of numbers: {exc}.") from None
+        words = str(exc).rstrip(".")
+        raise error(
+            f"{name} is not a rectangular array of numbers ({words}); give every row the same number of entries."
+        ) from None
     if raw.dtype.kind not in "iuf":
         raise error(
             f"{name} has dtype {raw.dtype}, which is not a real number type; convert it yourself first, "
@@ -169,7 +172,7 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
                 raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        raise error(f"there is no file {file}.") from None
+        raise error(f"there is no file {file}; check the name and the folder.") from None
     except IsADirectoryError:
         raise error(f"{file} is a directory; an NPZ file is needed.") from None
     except error:

@@ -41,7 +41,7 @@ def prepare(
     drop_columns: Columns | None = None,
     center: bool = False,
     standardize: bool = False,
-    bias: float | bool | None = None,
+    bias: Any = None,
     positions: Sequence[int] | None = None,
     notes: tuple[str, ...] | None = None,
 ) -> Prepared:
@@ -88,7 +88,9 @@ def prepare(
     if bias is not None and bias is not False:
         value = 1.0 if bias is True else bias
         if not (is_number(value) and np.isfinite(value) and value != 0):
-            raise DataError(f"a bias needs a finite non-zero number, not {bias!r}: a zero column is no bias.")
+            raise DataError(
+                f"bias must be True (for 1) or a finite non-zero number, not {bias!r}: a zero column is no bias."
+            )
         check_size("X with a bias", X.shape[0], X.shape[1] + 1)
         X = np.hstack([X, np.full((X.shape[0], 1), float(value))])
         names = None if names is None else [*names, _BIAS]

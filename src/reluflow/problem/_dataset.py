@@ -330,8 +330,8 @@ def _check_rows(X: Any, y: Any) -> None:
         return
     first = next(k for k, (row, label) in enumerate(zip(rows, labels, strict=True)) if row != label)
     raise DataError(
-        f"the rows of X and y have different indices (in place {first}: {rows[first]!r} and {labels[first]!r}); "
-        "y.loc[X.index] puts the labels in the order of X, y.to_numpy() goes by position."
+        f"the rows of X and y have different indices (in place {first}: {rows[first]} and {labels[first]}); "
+        "pass y.loc[X.index] to put the labels in the order of X, or y.to_numpy() to go by position."
     )
 
 

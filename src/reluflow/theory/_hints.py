@@ -18,7 +18,7 @@ from ._verdicts import claims, finding_of
 #: Conditions on the data alone. Others (activation, scale, draw) are not what a preparation is for.
 _ON_DATA = re.compile(
     r"orthogonally separable|linearly separable|symmetric data|samples in general position|support examples of each"
-    r"|positive multipliers on the support|every driving direction|one direction dominates|\|mu[+-]\|"
+    r"|positive multipliers on the support|every driving direction|one direction dominates"
     r"|the other sign gains|no sample orthogonal to the mean"
 )
 _CHEAP = 3e7  # multiplications for all pairs of samples: a few tenths of a second for each preparation
@@ -101,7 +101,7 @@ def _changes(data: Dataset) -> Iterator[tuple[str, dict[str, Any], Dataset]]:
         ("after standardising and with a bias", {"standardize": True, "bias": True}),
     ):
         try:
-            yield words, preparation, data.prepared(**preparation)  # type: ignore[arg-type]
+            yield words, preparation, data.prepared(**preparation)
         except DataError:  # a point that is the mean, for one
             continue
 
