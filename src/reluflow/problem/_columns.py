@@ -59,9 +59,9 @@ def prepare(
     notes : tuple of str, optional
         What was noted before; without it columns that look like row numbers are looked for.
     """
-    for option, value in (("center", center), ("standardize", standardize)):
-        if not isinstance(value, (bool, np.bool_)):
-            raise DataError(f"{option} must be True or False, not {value!r}.")
+    for option, flag in (("center", center), ("standardize", standardize)):
+        if not isinstance(flag, (bool, np.bool_)):
+            raise DataError(f"{option} must be True or False, not {flag!r}.")
     words: list[str] = []
     steps: list[Step] = []
     if drop_columns is not None:
