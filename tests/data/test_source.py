@@ -101,6 +101,11 @@ def test_every_verb_takes_data_and_refuses_what_contradicts(verb):
         verb(DATA, Y)
     with pytest.raises(DataError, match="leave y out"):
         verb("EX1", Y)
+    with pytest.raises((ProblemError, DataError), match="label="):
+        verb(WHOLE, y="kind")
+    if verb not in (rf.flow, rf.descend, rf.monitor):  # which have a second argument of their own
+        with pytest.raises(ProblemError, match=f"{name}: too many positional arguments.*label="):
+            verb(WHOLE, "kind", labels=LABELS)
     assert verb.__doc__
     assert next(iter(inspect.signature(verb).parameters)) == "problem"
 

@@ -74,6 +74,8 @@ def _from_frame(
     dropped = preparation.pop("drop_columns", None)
     out = [] if dropped is None else find_columns(dropped, columns, width, "the frame")
     about: dict[str, Any] = {"steps": (f"without({', '.join(columns[k] for k in out)})",)} if out else {}
+    if isinstance(y, str):
+        raise DataError(f"y = {y!r} is a text; the label column of a frame is given by label={y!r}.")
     if y is not None:
         if label is not None:
             raise DataError(f"y and label={label!r} both say what the labels are; give one of them.")
@@ -209,34 +211,36 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
     """Let a verb that works on a `Problem` take data, and how to draw a network, in its place.
 
     ``verb(problem, ...)`` stays as it is; ``verb(X, y, ..., width=50)`` or ``verb("table.csv", ..., width=50)`` first
-    makes the problem by `as_problem`. Types in ``ready`` are passed on as a `Problem` is.
+    makes the problem by `as_problem`. Types in ``ready`` are passed on as a `Problem` is. To type checkers the verb
+    then takes anything (there is no type for "what NumPy, pandas or PyTorch can make numbers of"); it checks itself.
     """
 
     def decorate(verb: Callable[..., Result]) -> Callable[..., Result]:
-        first, *own = inspect.signature(verb).parameters
+        name, signature = verb.__name__, inspect.signature(verb)
+        first, *own = signature.parameters
 
         @functools.wraps(verb)
         def on_data(*args: Any, **options: Any) -> Result:
             if not args and first in options:
                 args = (options.pop(first),)
             if not args:
-                raise ProblemError(f"{verb.__name__} needs a Problem, or data: {verb.__name__}(X, y, width=50).")
+                raise ProblemError(f"{name} needs a Problem, or data: {name}(X, y, width=50).")
             source, rest = args[0], list(args[1:])
             unknown = [key for key in options if key not in (*own, *_OPTIONS, "y")]
             if unknown:
                 known = (*own, *_OPTIONS)
                 near = suggestion(unknown[0], known) or "."
-                raise ProblemError(f"{verb.__name__} has no option {unknown[0]!r}{near} It takes {', '.join(known)}.")
+                raise ProblemError(f"{name} has no option {unknown[0]!r}{near} It takes {', '.join(known)}.")
             if isinstance(source, (Problem, *ready)):
                 said = [key for key in options if key not in own]
                 if said:
                     raise ProblemError(
-                        f"{verb.__name__} was given a Problem, which has its data and its network, and {said[0]}= too; "
-                        f"leave {said[0]} out, or give the data: {verb.__name__}(X, y, {said[0]}=...)."
+                        f"{name} was given a Problem, which has its data and its network, and {said[0]}= too; "
+                        f"leave {said[0]} out, or give the data: {name}(X, y, {said[0]}=...)."
                     )
                 return verb(source, *rest, **options)
             if not (isinstance(source, (Dataset, Example, str, os.PathLike)) or _is_array(source)):
-                raise ProblemError(f"{verb.__name__} needs a Problem, not {type(source).__name__}; or data: {_WANTED}.")
+                raise ProblemError(f"{name} needs a Problem, not {type(source).__name__}; or data: {_WANTED}.")
             y = options.pop("y", None)
             if y is None and rest and _is_array(rest[0]):
                 y = rest.pop(0)
@@ -244,7 +248,15 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
             for key in draw:
                 if key not in own:  # the seed of descend seeds the draw too
                     del options[key]
-            return verb(as_problem(source, y, **draw), *rest, **options)
+            problem = as_problem(source, y, **draw)
+            try:
+                signature.bind(problem, *rest, **options)
+            except TypeError as exc:
+                raise ProblemError(
+                    f"{name}: {exc}. It takes the data, then {', '.join(own)}; the label column of a data frame or a "
+                    "file is label=..."
+                ) from None
+            return verb(problem, *rest, **options)
 
         return on_data
 
