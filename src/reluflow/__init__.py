@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 # Each public name twice: here for type checkers, below for the interpreter (a test compares the two).
 if TYPE_CHECKING:
     from .data import Example as Example
+    from .data import as_problem as as_problem
     from .data import dataset as dataset
     from .data import example as example
     from .data import examples as examples
@@ -126,6 +127,7 @@ _HOME_OF = {
     "agreement_margin": "margins",
     "align": "dynamics",
     "alignment_constants": "sectors",
+    "as_problem": "data",
     "beta_crit": "margins",
     "change_measures": "dynamics",
     "check": "theory",

@@ -333,7 +333,7 @@ def test_make(tmp_path, ending):
         (("phuong", "n"), "key=value is needed"),
         (("phuong", "n=x"), "must be a positive integer"),
         (("phung",), "did you mean 'phuong'"),
-        (("EX1", "n=3"), "takes no parameters"),
+        (("EX1", "n=3"), "is a worked example and has no parameter 'n'"),
         (("phuong", "n=100000000"), "GiB"),
     ],
 )

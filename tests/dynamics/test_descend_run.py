@@ -295,8 +295,8 @@ def test_mistakes_are_named(options, words):
 
 
 def test_mistakes_about_the_start():
-    with pytest.raises(rf.ProblemError, match="needs a Problem, not Dataset"):
-        rf.descend(problem().data, step=0.1, steps=1)
+    with pytest.raises(rf.ProblemError, match="needs a Problem, not Network"):
+        rf.descend(problem().net, step=0.1, steps=1)
     tiny = problem().replace(net=problem().net.with_log_scale(-3000.0))
     with pytest.raises(rf.ProblemError, match="too small for float64 in this method"):
         rf.descend(tiny, "adam", step=0.1, steps=1)

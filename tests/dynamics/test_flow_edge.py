@@ -274,7 +274,7 @@ def test_bad_options(options):
 
 def test_not_a_problem():
     with pytest.raises(rf.ProblemError, match="needs a Problem"):
-        rf.flow(EX1)
+        rf.flow(rf.initialize(2, 2))
 
 
 def test_budget_keeps_what_there_is():

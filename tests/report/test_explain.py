@@ -146,8 +146,8 @@ def test_a_sight_nobody_covers_is_uncovered(ex1):
 
 
 def test_a_problem_is_needed():
-    with pytest.raises(rf.ProblemError, match="needs a Problem, not str"):
-        rf.explain("EX1")
+    with pytest.raises(rf.ProblemError, match="needs a Problem, not int"):
+        rf.explain(1)
 
 
 # -- text, document, page --------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def align(
     ends, bounds = ExtremalDirections((), False, "ascent"), None
     with busy("aligning"), within(time_limit):
         try:
-            early = solve(problem, branch=branch)  # type: ignore[arg-type]
+            early = solve(problem, branch=branch)
         except Undecided as error:
             early, trouble = error.partial, error
         try:

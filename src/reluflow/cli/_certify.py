@@ -7,7 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, Label, Negative, Positive, busy, emit, fed_by, print_table, read_data
+from ._common import (
+    Bias,
+    BiasValue,
+    Center,
+    Delimiter,
+    DropColumns,
+    Json,
+    Label,
+    Negative,
+    Positive,
+    Standardize,
+    busy,
+    emit,
+    fed_by,
+    print_table,
+    read_data,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +39,12 @@ def _read(
     label: Label = None,
     negative: Negative = None,
     positive: Positive = None,
+    delimiter: Delimiter = None,
+    drop_columns: DropColumns = None,
+    center: Center = False,
+    standardize: Standardize = False,
+    bias: Bias = False,
+    bias_value: BiasValue = None,
     features: Annotated[
         Path | None, typer.Option(help="The data as a file of features (NPZ with X and y), in place of DATA.")
     ] = None,
@@ -33,7 +55,8 @@ def _read(
     if (data is None) == (features is None):
         given = "both were given" if data is not None else "neither was given"
         raise DataError(f"the data are either DATA or --features FILE, and {given}.")
-    return read_data(str(features) if data is None else data, label, negative, positive)
+    source = str(features) if data is None else data
+    return read_data(source, label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
 
 
 @fed_by(_read)

@@ -72,16 +72,70 @@ Negative = Annotated[str | None, typer.Option(help="The label that means -1 (wit
 Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
 
 
-def read_data(data: Data, label: Label = None, negative: Negative = None, positive: Positive = None) -> Dataset:
-    """Find the data a command was given."""
-    from ..data import dataset, label_rule
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates the fields of a CSV file: comma, tab, semicolon, space, or a sign.")
+]
+DropColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out these columns: names, or positions from 0, e.g. id,name. May be repeated."),
+]
+Center = Annotated[bool, typer.Option("--center", help="Subtract the mean of every column.")]
+Standardize = Annotated[
+    bool, typer.Option("--standardize", help="Subtract the mean, divide by the standard deviation.")
+]
+Bias = Annotated[bool, typer.Option("--bias", help="Append a constant column of ones: biases in the first layer.")]
+BiasValue = Annotated[float | None, typer.Option(help="The same with this value in place of one.")]
 
-    options: dict[str, Any] = {}
-    if label is not None:
-        options["label"] = label
-    if negative is not None or positive is not None:
-        options["labels"] = label_rule(negative, positive)
-    return dataset(data, **options)
+
+def read_data(
+    data: Data,
+    label: Label = None,
+    negative: Negative = None,
+    positive: Positive = None,
+    delimiter: Delimiter = None,
+    drop_columns: DropColumns = None,
+    center: Center = False,
+    standardize: Standardize = False,
+    bias: Bias = False,
+    bias_value: BiasValue = None,
+) -> Dataset:
+    """Find the data a command was given, and say what may have been overlooked."""
+    from ..data import as_dataset
+
+    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    return noted(as_dataset(data, **options))
+
+
+def _table_options(
+    label: str | None,
+    negative: str | None,
+    positive: str | None,
+    delimiter: str | None,
+    drop_columns: list[str] | None,
+    center: bool,
+    standardize: bool,
+    bias: bool,
+    bias_value: float | None,
+) -> dict[str, Any]:
+    """Put the options about data into the words of `reluflow.data.as_dataset`."""
+    from ..data import label_rule
+
+    return {
+        "label": label,
+        "labels": None if negative is None and positive is None else label_rule(negative, positive),
+        "delimiter": delimiter,
+        "drop_columns": drop_columns or None,
+        "center": center,
+        "standardize": standardize,
+        "bias": bias if bias_value is None else bias_value,
+    }
+
+
+def noted(data: Dataset) -> Dataset:
+    """Say on stderr what may have been overlooked in the data, and return them."""
+    for note in data.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return data
 
 
 def read_problem(
@@ -89,32 +143,55 @@ def read_problem(
     label: Label = None,
     negative: Negative = None,
     positive: Positive = None,
+    delimiter: Delimiter = None,
+    drop_columns: DropColumns = None,
+    center: Center = False,
+    standardize: Standardize = False,
+    bias: Bias = False,
+    bias_value: BiasValue = None,
     network: Annotated[
         Path | None, typer.Option(help="Start from this NPZ file (W, a, slope, log_scale) instead of a draw.")
     ] = None,
-    width: Annotated[int, typer.Option(help="Number of neurons.")] = 100,
-    slope: Annotated[float, typer.Option(help="Slope of the activation for negative input; 0 is ReLU.")] = 0.0,
+    width: Annotated[int | None, typer.Option(help="Number of neurons.", show_default="100")] = None,
+    slope: Annotated[
+        float | None, typer.Option(help="Slope of the activation for negative input.", show_default="0, ReLU")
+    ] = None,
     scheme: Annotated[
-        str, typer.Option(help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.")
-    ] = "balanced",
+        str | None,
+        typer.Option(
+            help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.",
+            show_default="balanced",
+        ),
+    ] = None,
     scale: Annotated[float | None, typer.Option(help="Scale of the initialisation (default 1e-6).")] = None,
     log_scale: Annotated[
         float | None, typer.Option(help="Its logarithm instead, for scales no double can hold, e.g. -3000.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draw.", show_default="0")] = None,
     loss: Annotated[str, typer.Option(help="logistic or exponential.")] = "logistic",
     reduction: Annotated[str, typer.Option(help="mean or sum.")] = "mean",
     train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
 ) -> Problem:
     """Find the data and draw the network a command was given."""
-    from ..problem import Network, Problem, initialize
+    from ..data import as_problem
 
-    points = read_data(data, label, negative, positive)
-    if network is not None:
-        net = Network.load(network)
-    else:
-        net = initialize(points.d, width, scheme, scale, seed, slope, log_scale=log_scale)  # type: ignore[arg-type]
-    return Problem(points, net, loss, reduction, train)  # type: ignore[arg-type]
+    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    problem = as_problem(
+        data,
+        network=network,
+        width=width,
+        slope=slope,
+        scheme=scheme,
+        scale=scale,
+        log_scale=log_scale,
+        seed=seed,
+        loss=loss,
+        reduction=reduction,
+        train=train,
+        **options,
+    )
+    noted(problem.data)
+    return problem
 
 
 def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

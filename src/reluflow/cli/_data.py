@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +45,10 @@ def list_(json: Json = False) -> None:
         print_table(out, ("example", "what it is"), [item.values() for item in zoo])  # type: ignore[misc]
         out.print()
         print_table(out, ("images", "what it is"), [item.values() for item in images])  # type: ignore[misc]
-        out.print("\nParameters follow a colon: phuong:seed=1,n=100. Defaults: reluflow data show.")
+        out.print(
+            "\nParameters follow a colon: phuong:seed=1,n=100. Defaults: reluflow data show."
+            "\nAll data, and files, take bias=1, center=true, standardize=true, drop_columns=id"
+        )
 
     emit(json, {"constructions": constructions, "examples": zoo, "images": images}, text)
 
@@ -63,6 +67,8 @@ def show(
     document = {
         "data": facts,
         "parameters": data.parameters,
+        "names": data.names,
+        "notes": data.notes,
         "first": {"X": data.X[:rows], "y": data.y[:rows]},
     }
     emit(json, document, lambda out: _print_facts(out, data, facts, rows))
@@ -73,7 +79,7 @@ def make(
     name: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, .csv or .tsv.", show_default=False)],
     parameters: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters, as in phuong seed=1 n=100.")
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters, as in phuong seed=1 n=100 bias=1.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: Json = False,
@@ -111,7 +117,7 @@ def fetch(
     emit(
         json,
         {"name": name, "folder": got.folder, "fresh": got.fresh},
-        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,centered=true"),
+        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,center=true"),
     )
 
 
@@ -142,7 +148,8 @@ def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None
         out.print()
         shown = data.X[:rows, :_COLUMNS]
         body = [[f"{label:+g}", *(f"{v:.4g}" for v in row)] for label, row in zip(data.y[:rows], shown, strict=True)]
-        print_table(out, ["y", *(f"x{k + 1}" for k in range(shown.shape[1]))], body)
+        names = [f"x{k + 1}" for k in range(data.d)] if data.names is None else data.names
+        print_table(out, ["y", *(textwrap.shorten(name, 12) or "-" for name in names[: shown.shape[1]])], body)
         left = [f"{data.n - len(shown)} more samples"] if data.n > len(shown) else []
         left += [f"{data.d - shown.shape[1]} more columns"] if data.d > shown.shape[1] else []
         if left:

@@ -56,16 +56,16 @@ def descend(
     try:
         run = train(
             problem,
-            method,  # type: ignore[arg-type]
+            method,
             step=step,
             steps=steps,
             epochs=epochs,
             batch=batch,
             seed=order_seed,
-            schedule=schedule,  # type: ignore[arg-type]
+            schedule=schedule,
             until_loss=until_loss,
             subgradient=subgradient,
-            dtype=dtype,  # type: ignore[arg-type]
+            dtype=dtype,
             record=records,
             fast_forward=fast_forward,
             checkpoint=checkpoint,

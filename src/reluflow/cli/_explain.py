@@ -55,13 +55,21 @@ def explain(
 
 def command_line(given: dict[str, Any]) -> str:
     """Write the command that makes the same again, with every setting spelled out."""
+    from ..data import DRAW
+
     # A network given as a file takes the place of the draw.
-    drawn = {"width", "slope", "scheme", "scale", "log_scale", "seed"} if given.get("network") is not None else set()
+    drawn: dict[str, Any] = {} if given.get("network") is not None else dict(DRAW)
     words = ["reluflow", "explain", str(given["data"])]
-    for name, value in given.items():
-        if name in {"data", "json", "out", *drawn} or value is None:
+    for name, said in given.items():
+        value, option = drawn.get(name) if said is None else said, f"--{name.replace('_', '-')}"
+        if name in {"data", "json", "out"} or value is None or value is False:
             continue
-        words += [f"--{name.replace('_', '-')}", f"{value:g}" if value == 0 else str(value)]
+        if value is True:
+            words += [option]
+        elif isinstance(value, (list, tuple)):
+            words += [f"{option}={item}" for item in value]
+        else:
+            words += [option, f"{value:g}" if value == 0 else str(value)]
     return shlex.join(words)
 
 

@@ -31,12 +31,25 @@ def check(
     problem: Problem, paper: Paper = None, claim: Claims = None, time_limit: TimeLimit = None, json: Json = False
 ) -> None:
     """Say which theorems apply, and which condition fails where they do not."""
+    from ..theory import Facts, hints
     from ..theory import check as ask
 
-    wanted = _ids(claim)
-    found, trouble = _ask(lambda: ask(problem, paper=paper, time_limit=time_limit), wanted)
-    document = {"problem": _problem(problem), "findings": [item.to_dict() for item in found]}
-    finish(json, document, lambda out: _print_findings(out, problem, found, wanted is not None), trouble)
+    wanted, facts = _ids(claim), Facts(problem)
+    found, trouble = _ask(lambda: ask(facts, paper=paper, time_limit=time_limit), wanted)
+    shown = {item.claim for item in found}
+    advice = [] if trouble else [hint for hint in hints(facts) if shown & set(hint.claims)]
+    document = {
+        "problem": _problem(problem),
+        "findings": [item.to_dict() for item in found],
+        "hints": [hint.to_dict() for hint in advice],
+    }
+
+    def text(out: Console) -> None:
+        _print_findings(out, problem, found, wanted is not None)
+        for hint in advice:
+            out.print(f"hint: {hint.text}")
+
+    finish(json, document, text, trouble)
 
 
 @fed_by(or_built_in(read_problem, BUILT_IN))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..data import takes_data
 from ..problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
 from ..problem import time_limit as within
 from ..problem._arrays import is_number
@@ -237,6 +238,7 @@ class Alignment:
         )
 
 
+@takes_data()
 def align(
     problem: Problem,
     *,
@@ -268,6 +270,7 @@ def align(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``align(X, y, width=50)``: see `as_problem`.
     branch : {"regular", "leave"}
         What to do at a ridge: the regular solution, or leave to the active side at once.
     subgradient : float, optional
@@ -305,8 +308,6 @@ def align(
     >>> early.growth
     array([5.31507291, 4.24264069])
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"align needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     if branch not in ("regular", "leave"):
         raise ProblemError(f"branch = {branch!r} is not known; choose 'regular' or 'leave'.")
     limit = 1000 + 100 * problem.data.n if max_events is None else max_events

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ..data import takes_data
 from ..problem import OutOfTime, Problem, ProblemError, Undecided
 from ..problem import time_limit as within
 from ..problem._arrays import is_number
@@ -20,6 +21,7 @@ from ._trajectory import Trajectory
 _TOLERANCE = 1e-12  # margins below this leave the forces unchanged to 12 digits
 
 
+@takes_data()
 def descend(
     problem: Problem,
     method: Method = "gd",
@@ -56,7 +58,8 @@ def descend(
     Parameters
     ----------
     problem : Problem
-        Data, start, loss, reduction, and which layers are trained.
+        Data, start, loss, reduction, and which layers are trained. Or data and how to draw a network,
+        ``descend(X, y, width=50, step=0.1, steps=100)``: see `as_problem`; ``seed`` seeds the draw too.
     method : {"gd", "sgd", "adam"}
         Full gradient; batches, drawn without replacement in an order that is new in every epoch; Adam (with full
         gradients, or with batches where ``batch`` is given).
@@ -127,8 +130,6 @@ def descend(
     >>> bool((run.margins()[-1] > 0).all())
     True
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"descend needs a Problem, not {type(problem).__name__}; Problem(data, net) makes one.")
     batch = _check_batch(problem, method, batch)
     plan = Plan(
         _choice("method", method, Method),

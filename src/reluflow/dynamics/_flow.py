@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data import takes_data
 from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
 from ..problem import time_limit as within
 from ..problem._arrays import is_number
@@ -86,6 +87,7 @@ class Until:
         )
 
 
+@takes_data()
 def flow(
     problem: Problem,
     until: Until | Mapping[str, Any] | None = None,
@@ -113,6 +115,7 @@ def flow(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``flow(X, y, until, width=50)``: see `as_problem`.
     until : Until or mapping
         When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them.
         Default: log t = 100.
@@ -147,8 +150,6 @@ def flow(
     >>> round(float(run.normalized_margin()[-1]), 5)     # 1 / (2 (|w+| + |w-|)) = 0.58410
     0.5841
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"flow needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     stop = _until(until)
     check_effort(rtol, max_steps)
     settings = {"rtol": float(rtol), "until": repr(stop)}

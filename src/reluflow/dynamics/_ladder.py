@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, time_left
+from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, require_problem, time_left
 from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
 from ._flow import Until, flow
@@ -104,7 +104,8 @@ def ladder(
     """
     if (scales is None) == (log_scales is None):
         raise ProblemError("ladder needs either scales= or log_scales=.")
-    logs = _logs(scales, "scales") if log_scales is None else np.array([_number(s, "log_scales") for s in log_scales])
+    require_problem(problem)
+    logs = _logs(scales, "scales") if log_scales is None else np.array(_listed(log_scales, "log_scales"))
     if logs.size == 0:
         raise ProblemError("ladder needs at least one scale.")
     starts = [problem.net.with_log_scale(float(s)) for s in logs]
@@ -149,6 +150,7 @@ def perturb(
     Ladder
         With the logarithms of ``sizes`` as ``log_scales``.
     """
+    require_problem(problem)
     logs = _logs(sizes, "sizes")
     unit = problem.net.normalized(problem.train)
     rng = np.random.default_rng(seed)
@@ -223,10 +225,17 @@ def _function(source: Predicted, points: Array, problem: Problem) -> Array:
 
 
 def _logs(values: Iterable[float] | None, name: str) -> Array:
-    numbers = np.array([_number(v, name) for v in values or ()])
+    numbers = np.array(_listed(values, name))
     if not (numbers > 0).all():
         raise ProblemError(f"{name} must be positive numbers; for scales no double can hold give log_scales.")
     return np.asarray(np.log(numbers))
+
+
+def _listed(values: Iterable[float] | None, name: str) -> list[float]:
+    try:
+        return [_number(v, name) for v in ([] if values is None else values)]
+    except TypeError:
+        raise ProblemError(f"{name} must be a list of numbers, e.g. [1e-2, 1e-4], not {values!r}.") from None
 
 
 def _number(value: object, name: str) -> float:

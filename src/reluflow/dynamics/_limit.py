@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..data import takes_data
 from ..margins import KKT, GlobalMargin
 from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ..problem import time_limit as within
@@ -97,6 +98,7 @@ class Limit:
         return "\n".join(lines)
 
 
+@takes_data()
 def limit(
     problem: Problem,
     *,
@@ -118,6 +120,7 @@ def limit(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``limit(X, y, width=50)``: see `as_problem`.
     rtol : float
         Tolerance of the integration.
     max_log_time : float
@@ -155,8 +158,6 @@ def limit(
     """
     from ._flow_progress import bar
 
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"limit needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     check_effort(rtol, max_steps)
     if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time
+from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time, require_dataset
 from ..problem._arrays import Array
 from ..problem._network import check_slope
 from ._hard import MarginSolution, as_rows, hard_margin, solve
@@ -252,6 +252,7 @@ def beta_crit(data: Dataset) -> tuple[float, float]:
     >>> [round(value, 12) for value in beta_crit(data)]
     [0.0, 0.177824693509]
     """
+    require_dataset(data)
     plus, minus = data.X[data.positives], data.X[data.negatives]
     return _largest_distance(plus, minus), _largest_distance(minus, plus)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided
+from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided, require_dataset
 from ..problem._arrays import Array, is_number
 from ..problem._network import check_slope
 from ..sectors._cells import parallel_owners
@@ -122,8 +122,7 @@ def global_max_margin(
     >>> global_max_margin(data, slope=0.0, signs=1)   # a positive ReLU network is never negative
     GlobalMargin: 0 (exact, gap ...), 1 neurons, by cells
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     alpha, allowed = check_slope(slope), _check_signs(signs)
     _check_effort(budget, tol, rounds)
     # Powers of two change no bit of the points.

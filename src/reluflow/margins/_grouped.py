@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size
+from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size, require_dataset
 from ..problem._network import check_slope
 from ._grouped_polish import Polished, descend, polish
 from ._grouped_solve import Array, Index, Program, Sides, Start, interior, project_all
@@ -222,8 +222,7 @@ def grouped_margin(
 
 
 def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) -> tuple[Sides, Array]:
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     side, sign = np.asarray(patterns), np.asarray(signs)
     if side.ndim != 2 or side.shape[0] == 0 or side.shape[1] != data.n:
         raise ProblemError(f"patterns has shape {side.shape}; one row a group and {data.n} columns are needed.")

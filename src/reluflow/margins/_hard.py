@@ -15,7 +15,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import DataError, Dataset, NotSeparable, Stopped, Undecided
+from ..problem import DataError, Dataset, NotSeparable, Stopped, Undecided, require_dataset
 from ..problem._arrays import Array, as_float_array, check_range
 from ._hard_active import Separated, Stuck, active_set
 from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
@@ -197,6 +197,7 @@ def max_margin(data: Dataset) -> MarginSolution:
     >>> solution.support
     array([0, 1])
     """
+    require_dataset(data)
     return hard_margin(data.signed)
 
 
@@ -231,6 +232,7 @@ def class_margins(data: Dataset) -> tuple[MarginSolution, MarginSolution]:
     >>> minus.support
     array([2, 3])
     """
+    require_dataset(data)
     data.require_both_classes("class_margins")
     return _of_class(data, data.positives, "positive"), _of_class(data, data.negatives, "negative")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Dataset, ProblemError
+from ..problem import Dataset, require_dataset
 from ._global import global_max_margin
 from ._global_bracket import bracket
 from ._one_neuron import OneNeuron, one_neuron
@@ -106,8 +106,7 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     >>> one_signed_margins(data, slope=0.2)
     OneSignedMargins: A.5 holds (0.1118033989 against 0.5), A.5* fails (1.431782106)
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     neuron = one_neuron(data, slope, sign)
     alpha, threshold = neuron.slope, 0.5 * neuron.gamma
     sub = data.subset(neuron.support)

@@ -1,11 +1,11 @@
 """The problem model: data, network, loss, initialisation, errors."""
 
 from ._arrays import check_size
-from ._dataset import Dataset
+from ._dataset import Dataset, require_dataset
 from ._initialize import initialize
 from ._loss import Loss
 from ._network import Network
-from ._problem import Problem
+from ._problem import Problem, require_problem
 from ._time import check_time, part_of_time, time_left, time_limit
 from .errors import (
     BudgetExceeded,
@@ -37,6 +37,8 @@ __all__ = [
     "check_time",
     "initialize",
     "part_of_time",
+    "require_dataset",
+    "require_problem",
     "time_left",
     "time_limit",
 ]

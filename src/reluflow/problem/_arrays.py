@@ -46,9 +46,62 @@ def check_size(what: str, *shape: int, error: type[ReluflowError] = DataError) -
         )
 
 
+def opened(value: Any, name: str, error: type[ReluflowError]) -> Any:
+    """Turn tensors and pandas objects into what NumPy takes as it is; anything else is returned unchanged.
+
+    Tensors are detached from their graph. Of pandas the nullable types are numbers as long as nothing is missing, and
+    a column of True and False is 1 and 0.
+    """
+    if hasattr(value, "detach") and hasattr(value, "requires_grad"):
+        tensor = value.detach().cpu()
+        try:
+            try:
+                return tensor.numpy()
+            except TypeError:  # bfloat16, which NumPy does not know
+                return tensor.double().numpy()
+        except (TypeError, RuntimeError) as exc:
+            raise error(f"{name} is a tensor that is no plain array ({exc}); pass {name}.to_dense().") from None
+    if hasattr(value, "columns") and hasattr(value, "isna"):
+        return _frame(value, name, error)
+    if hasattr(value, "isna") and hasattr(value, "to_numpy"):
+        return _series(value, name, error)
+    return value
+
+
+def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
+    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
+    done = []
+    for column in columns:
+        what = f"{name}[{column.name!r}]"
+        found = _series(column, what, error)
+        if found.dtype.kind == "b":
+            found = found.astype(np.int8)
+        if found.dtype.kind not in "iuf":
+            shown = f", e.g. {str(found[0])[:40]!r}" if len(found) else ""
+            raise error(
+                f"{what} has dtype {column.dtype}{shown}; numbers are needed. Leave the column out "
+                f"(drop_columns={str(column.name)!r}), or turn it into numbers first."
+            )
+        done.append(as_float_array(found, what, 1, error))  # one by one: joined, large integers would be rounded
+    return np.column_stack(done) if done else np.empty(frame.shape)
+
+
+def _series(series: Any, name: str, error: type[ReluflowError]) -> Any:
+    missing = np.flatnonzero(series.isna())
+    if missing.size:
+        first = int(missing[0])
+        raise error(
+            f"{name}: row {first} (counted from 0) is missing, {getattr(series, 'iloc', series)[first]} "
+            f"({missing.size} missing in all); every entry must be a finite number. Fill it in or drop those rows."
+        )
+    dtype = getattr(series.dtype, "numpy_dtype", None)  # of Float64, Int64, boolean
+    return series.to_numpy() if dtype is None or dtype.kind not in "biuf" else series.to_numpy(dtype=dtype)
+
+
 def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError]) -> Array:
     """Copy ``value`` into a read-only float64 array, refusing every lossy or doubtful conversion."""
     shape_word = {1: "one-dimensional", 2: "two-dimensional"}[ndim]
+    value = opened(value, name, error)
     if hasattr(value, "toarray"):
         raise error(f"{name} is a sparse matrix ({type(value).__name__}); pass {name}.toarray().")
     if np.ma.isMaskedArray(value) and np.ma.is_masked(value):
@@ -56,7 +109,10 @@ def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError])
     try:
         raw = np.asarray(value)
     except (ValueError, TypeError) as exc:
-        raise error(f"{name} is not a rectangular array of numbers: {exc}.") from None
+        words = str(exc).rstrip(".")
+        raise error(
+            f"{name} is not a rectangular array of numbers ({words}); give every row the same number of entries."
+        ) from None
     if raw.dtype.kind not in "iuf":
         raise error(
             f"{name} has dtype {raw.dtype}, which is not a real number type; convert it yourself first, "
@@ -116,7 +172,7 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
                 raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        raise error(f"there is no file {file}.") from None
+        raise error(f"there is no file {file}; check the name and the folder.") from None
     except IsADirectoryError:
         raise error(f"{file} is a directory; an NPZ file is needed.") from None
     except error:

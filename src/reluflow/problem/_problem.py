@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._arrays import Array, digest
-from ._dataset import Dataset
+from ._dataset import Dataset, require_dataset
 from ._loss import Loss, LossName
 from ._network import Network, Train, check_train
 from .errors import ProblemError
@@ -56,8 +56,7 @@ class Problem:
         reduction: Reduction = "mean",
         train: Train = "both",
     ) -> None:
-        if not isinstance(data, Dataset):
-            raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+        require_dataset(data)
         if not isinstance(net, Network):
             raise ProblemError(f"net must be a Network, not {type(net).__name__}; initialize(d, width=...) draws one.")
         if data.d != net.d:
@@ -116,3 +115,12 @@ class Problem:
     def __repr__(self) -> str:
         layers = "both layers" if self.train == "both" else "first layer"
         return f"Problem: {self.reduction} {self.loss.name} loss, {layers} trained\n  {self.data!r}\n  {self.net!r}"
+
+
+def require_problem(problem: object) -> None:
+    """Raise a `ProblemError` unless this is a `Problem`."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"problem must be a Problem, not {type(problem).__name__}; as_problem(X, y, width=50) makes one of data, "
+            "Problem(data, net) of data and a network."
+        )

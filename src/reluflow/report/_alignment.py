@@ -12,6 +12,7 @@ from ..sectors import extremal_directions
 
 if TYPE_CHECKING:
     from ..dynamics import Alignment
+    from ..problem import Dataset
 
 # Okabe and Ito: told apart by every eye, and in grey print by the marks and line styles beside them.
 PLUS, MINUS, REST = "#0072B2", "#D55E00", "#777777"
@@ -54,6 +55,17 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     return file
 
 
+def axis_labels(data: Dataset) -> dict[str, str]:
+    r"""Name the two axes of the plane after the columns, if they have names.
+
+    >>> from reluflow import Dataset
+    >>> axis_labels(Dataset([[1.0, 2.0]], [1], names=["size", "cost in $"]))
+    {'xlabel': 'size', 'ylabel': 'cost in \\$'}
+    """
+    names = ("$x_1$", "$x_2$") if data.names is None else [name.replace("$", r"\$") for name in data.names]
+    return {"xlabel": names[0], "ylabel": names[1]}
+
+
 def _draw_plane(axes: Any, early: Alignment) -> None:
     data, net = early.problem.data, early.problem.net
     reach = 1.15 * float(data.norms.max())
@@ -71,7 +83,7 @@ def _draw_plane(axes: Any, early: Alignment) -> None:
             label = f"strict local {kind}ima of G" if k == 0 else None
             axes.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "ls": style, "lw": 1.8})
             axes.plot([], [], color=colour, ls=style, label=label)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
     axes.set_title("data, sectors, extremal directions")
     axes.legend(loc="upper right", fontsize=8, framealpha=0.9)
 

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data import plain
+from ..data import plain, takes_data
 from ..dynamics import Limit, Trajectory, limit
 from ..problem import Interrupted, Network, Problem, ProblemError, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
-from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
+from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ._explain_sights import Sight, sights
 
 Item = TypeVar("Item")
@@ -113,6 +113,8 @@ class Explanation:
         Whether Ctrl-C ended it.
     command : str or None
         How to make it again.
+    hints : tuple of Hint
+        Preparations of the data after which more claims would apply.
     """
 
     problem: Problem
@@ -126,6 +128,7 @@ class Explanation:
     command: str | None = None
     interrupted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    hints: tuple[Hint, ...] = ()
 
     @cached_property
     def summary(self) -> Summary:
@@ -183,6 +186,8 @@ class Explanation:
             "troubles": list(self.troubles),
             "interrupted": self.interrupted,
             "exit_code": self.exit_code,
+            "hints": [item.to_dict() for item in self.hints],
+            "notes": list(self.problem.data.notes),
             "settings": plain(self.settings),
             "command": self.command,
             "versions": versions(),
@@ -206,6 +211,7 @@ class Explanation:
         )
 
 
+@takes_data()
 def explain(
     problem: Problem,
     *,
@@ -221,6 +227,7 @@ def explain(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``explain(X, y, width=50)``: see `as_problem`.
     rtol, max_log_time, max_steps
         As for `limit`. Where that stays undecided, the flow as far as it went is used.
     time_limit : float, optional
@@ -244,6 +251,8 @@ def explain(
     'every prediction that applies and could be decided was seen.'
     >>> found.exit_code, round(found.limit.margin, 10)
     (0, 0.5840985669)
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=3, progress=False).limit.kind
+    'margin'
     """
     facts = Facts(problem)
     cut = _Cut([], False)
@@ -256,6 +265,7 @@ def explain(
         with _busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
             findings = cut.all(lambda: check(facts))
             predictions = cut.all(lambda: predict(facts))
+            advice = cut.all(lambda: list(hints(facts)))
         if not cut.interrupted:
             try:
                 with part_of_time(_FOR_FLOW):
@@ -284,6 +294,7 @@ def explain(
         command,
         cut.interrupted,
         settings,
+        tuple(advice),
     )
 
 

@@ -102,6 +102,11 @@ def lines(found: Explanation) -> Iterator[Line]:
     yield from _limit(found.limit) if found.limit is not None else (Line("limit", "not confirmed.", "yellow"),)
     yield Line("", "")
     yield from _verdict(found)
+    remarks = [("note", note) for note in found.problem.data.notes] + [("hint", one.text) for one in found.hints]
+    if remarks:
+        yield Line("", "")
+    for label, text in remarks:
+        yield Line(label, text, "cyan", indent=0)
 
 
 def _problem(problem: Problem) -> Iterator[Line]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..problem import ProblemError
 from ..problem._arrays import Array
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -336,7 +336,7 @@ def _draw_plane(axes: Any, end: Limit) -> None:
     for sign, colour, style in ((1, PLUS, "-"), (-1, MINUS, "--")):
         if (np.sign(net.a) == sign).any():
             axes.plot([], [], color=colour, ls=style, label=f"neurons with a {'>' if sign > 0 else '<'} 0")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
     axes.set_title("data, limit directions, boundary", fontsize=10)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=7)
 

@@ -9,7 +9,7 @@ from math import inf, log, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, ProblemError
+from ..problem import Dataset, Network, ProblemError, require_dataset
 from ._closed import class_sums, exact_sum
 from ._cones import nearest_cosine, smallest_cosine
 
@@ -122,6 +122,7 @@ def alignment_constants(data: Dataset, net: Network | None = None) -> AlignmentC
     >>> print(f"{constants.t_1:.8f} {constants.t_1_h:.8f} {constants.t_1_sharp:.9f}")
     29.58054843 16.00339145 6.705863713
     """
+    require_dataset(data)
     mu, pair = smallest_cosine(data)
     plus, minus = class_sums(data)
     zeta_plus = _cap(data.signed, data.norms, plus) if data.positives.size else 1.0

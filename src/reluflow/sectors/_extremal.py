@@ -38,7 +38,7 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, ProblemError, check_time
+from ..problem import Dataset, ProblemError, check_time, require_dataset
 from ..problem._network import check_slope
 from ._cells import cell_bound, enumerate_cells
 from ._closed import closed_form
@@ -173,8 +173,7 @@ def extremal_directions(
     >>> caught.direction, caught.value, caught.sector
     (array([0., 1.]), -1.0, array([0, 1], dtype=int8))
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     for name, number, least in (("budget", budget, 0), ("starts", starts, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
             raise ProblemError(f"{name} = {number!r}: a whole number, at least {least}, is needed.")

@@ -2,6 +2,7 @@
 
 from ._base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
 from ._facts import Facts
+from ._hints import Hint, hints
 from ._verdicts import check, citation, claim, claims, coverage, monitor, not_computable, predict
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Facts",
     "Finding",
     "Groups",
+    "Hint",
     "Observation",
     "Prediction",
     "assume",
@@ -20,6 +22,7 @@ __all__ = [
     "claims",
     "conjunction",
     "coverage",
+    "hints",
     "monitor",
     "not_computable",
     "predict",

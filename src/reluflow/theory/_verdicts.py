@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..data import takes_data
 from ..dynamics import Trajectory
 from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
 from ..problem import time_limit as within
@@ -61,13 +62,15 @@ def claim(name: str) -> Claim:
     raise ProblemError(f"there is no claim {name!r}{hint}. reluflow.theory.claims() lists them all.")
 
 
+@takes_data(Facts)
 def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Finding]:
     """Which claims apply to a problem, and which condition fails where they do not.
 
     Parameters
     ----------
     problem : Problem or Facts
-        `Facts` share what was computed between several calls.
+        `Facts` share what was computed between several calls. Or data and how to draw a network,
+        ``check(X, y, width=50)``: see `as_problem`.
     paper : {"PL", "ML", "SBG", "LL"}, optional
         Ask the claims of one paper only.
     time_limit : float, optional
@@ -85,9 +88,10 @@ def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: flo
     """
     facts = Facts.of(problem)
     with within(time_limit):
-        return _gather("asking which claims apply", ([_finding(one, facts)] for one in claims(paper)))
+        return _gather("asking which claims apply", ([finding_of(one, facts)] for one in claims(paper)))
 
 
+@takes_data(Facts)
 def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Prediction]:
     """Return what the claims that apply, or may apply, promise for a problem (arguments as for `check`).
 
@@ -108,6 +112,7 @@ def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: f
         return _gather("working out predictions", (_predictions(one, finding, facts) for one, finding in pairs))
 
 
+@takes_data(Facts)
 def monitor(
     problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None, time_limit: float | None = None
 ) -> list[Observation]:
@@ -156,7 +161,9 @@ def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
     return found
 
 
-def _finding(one: Claim, facts: Facts) -> Finding:
+def finding_of(one: Claim, facts: Facts) -> Finding:
+    """Whether one claim applies; `Facts` keep the answer."""
+
     def compute() -> Finding:
         try:
             conditions = one.conditions(facts)
@@ -175,7 +182,7 @@ def _needs(finding: Finding) -> tuple[str, ...]:
 
 
 def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
-    pairs = ((one, _finding(one, facts)) for one in claims(paper))
+    pairs = ((one, finding_of(one, facts)) for one in claims(paper))
     return ((one, finding) for one, finding in pairs if finding.applies is not False)
 
 
