@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Undecided
+from ..problem import Undecided, check_time
 
 Array = npt.NDArray[np.float64]
 Wide = npt.NDArray[np.longdouble]
@@ -200,6 +200,7 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
         team = np.sort(np.argsort([-s.norm for s in shadows])[:_FEW_GROUPS])
     rough, before = True, np.inf
     for _ in range(200):
+        check_time("solving for the groups of neurons")
         start = _conic(program, points, team, walls, 1e-6 if rough else tolerance)
         cut = -1e-5 if rough else -1e-8
         size = points.size, team.size, sum(w.size for w in walls)
