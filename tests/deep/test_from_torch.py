@@ -256,6 +256,7 @@ def test_a_state_dict_needs_the_slope(tmp_path):
             rf.from_torch(source)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of TorchScript as such
 def test_a_program_is_not_run(tmp_path):
     torch.jit.save(torch.jit.trace(sequential(), torch.zeros(1, 3).double()), tmp_path / "script.pt")
     with pytest.raises(rf.ProblemError, match=r"TorchScript.*torch.jit.load\('script.pt'\).state_dict\(\)"):

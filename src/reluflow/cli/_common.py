@@ -59,6 +59,7 @@ Label = Annotated[
     str | None, typer.Option(help="Label column of a CSV file: its name, or its position from 0 (-1 the last).")
 ]
 Negative = Annotated[str | None, typer.Option(help="The label that means -1 (with --positive).")]
+NETWORK_HELP = "an NPZ file (W, a, slope, log_scale) or a PyTorch state dict (.pt, .pth; say the --slope)."
 Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
 
 
@@ -80,10 +81,12 @@ def read_problem(
     negative: Negative = None,
     positive: Positive = None,
     network: Annotated[
-        Path | None, typer.Option(help="Start from this NPZ file (W, a, slope, log_scale) instead of a draw.")
+        Path | None, typer.Option(help=f"Start from this network instead of a draw: {NETWORK_HELP}")
     ] = None,
     width: Annotated[int, typer.Option(help="Number of neurons.")] = 100,
-    slope: Annotated[float, typer.Option(help="Slope of the activation for negative input; 0 is ReLU.")] = 0.0,
+    slope: Annotated[
+        float | None, typer.Option(help="Slope of the activation for negative input.", show_default="0, ReLU")
+    ] = None,
     scheme: Annotated[
         str, typer.Option(help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.")
     ] = "balanced",
@@ -97,13 +100,14 @@ def read_problem(
     train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
 ) -> Problem:
     """Find the data and draw the network a command was given."""
-    from ..problem import Network, Problem, initialize
+    from ..problem import Problem, initialize
 
     points = read_data(data, label, negative, positive)
     if network is not None:
-        net = Network.load(network)
-    else:
-        net = initialize(points.d, width, scheme, scale, seed, slope, log_scale=log_scale)  # type: ignore[arg-type]
+        from ..deep import problem_from_file
+
+        return problem_from_file(network, points, slope=slope, loss=loss, reduction=reduction, train=train)
+    net = initialize(points.d, width, scheme, scale, seed, slope or 0.0, log_scale=log_scale)  # type: ignore[arg-type]
     return Problem(points, net, loss, reduction, train)  # type: ignore[arg-type]
 
 

@@ -48,7 +48,7 @@ def explain(
 def command_line(given: dict[str, Any]) -> str:
     """Write the command that makes the same again, with every setting spelled out."""
     # A network given as a file takes the place of the draw.
-    drawn = {"width", "slope", "scheme", "scale", "log_scale", "seed"} if given.get("network") is not None else set()
+    drawn = {"width", "scheme", "scale", "log_scale", "seed"} if given.get("network") is not None else set()
     words = ["reluflow", "explain", str(given["data"])]
     for name, value in given.items():
         if name in {"data", "json", "out", *drawn} or value is None:

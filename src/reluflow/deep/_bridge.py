@@ -21,6 +21,8 @@ from ._head import layers_by_running
 from ._layers import Layers, network_of, with_constant
 from ._torch import as_doubles, torch_for
 
+_TORCH = (".pt", ".pth", ".ckpt", ".bin")
+
 # Under these keys training scripts keep the weights beside epochs and optimiser states.
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 
@@ -106,6 +108,40 @@ def problem_from_torch(source: Any, data: Dataset, *, slope: float | None = None
     """
     layers = _layers(source, slope)
     return Problem(with_constant(data, layers), network_of(layers), **settings)
+
+
+def problem_from_file(path: str | Path, data: Dataset, *, slope: float | None = None, **settings: Any) -> Problem:
+    """Put the network in a file and data together: an NPZ file of `Network.save`, or a PyTorch state dict.
+
+    Parameters
+    ----------
+    path : str or path
+        With the name of a PyTorch file (``.pt``, ``.pth``, ``.ckpt``, ``.bin``) it is read as by `problem_from_torch`.
+    data, slope, **settings
+        As there. An NPZ file knows its slope: another one is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Network([[1.0], [-1.0]], [1.0, -2.0], slope=0.5).save(f"{folder}/net.npz")
+    ...     problem_from_file(f"{folder}/net.npz", Dataset([[1.0], [-1.0]], [1, -1])).net
+    Network: p=2 (1 positive, 1 negative), d=1, slope=0.5, log_scale=0
+    """
+    if is_torch_file(path):
+        return problem_from_torch(path, data, slope=slope, **settings)
+    net = Network.load(path)
+    if slope is not None and slope != net.slope:
+        raise ProblemError(
+            f"slope {slope:g} was given, which contradicts the slope {net.slope:g} of {path}; leave it out, or save "
+            "the network with the slope that is meant."
+        )
+    return Problem(data, net, **settings)
+
+
+def is_torch_file(path: str | Path) -> bool:
+    """Whether the name is that of a PyTorch file."""
+    return Path(path).suffix.lower() in _TORCH
 
 
 def _layers(source: Any, slope: float | None) -> Layers:

@@ -137,7 +137,7 @@ def global_max_margin(
     if not isinstance(data, Dataset):
         raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
     alpha, allowed = check_slope(slope), _check_signs(signs)
-    _check_effort(budget, tol, rounds)
+    check_effort(budget, tol, rounds)
     with limited(time_limit):
         try:
             answer = _bracket(data, alpha, allowed, int(budget), float(tol), int(rounds))
@@ -211,7 +211,8 @@ def _check_signs(signs: Any) -> tuple[float, ...]:
     return (float(signs),)
 
 
-def _check_effort(budget: Any, tol: Any, rounds: Any) -> None:
+def check_effort(budget: Any = 1, tol: Any = 0.5, rounds: Any = 1) -> None:
+    """Refuse limits that are none."""
     for name, value in (("budget", budget), ("rounds", rounds)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ProblemError(f"{name} = {value!r}: a positive whole number is needed.")

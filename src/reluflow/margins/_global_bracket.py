@@ -155,14 +155,15 @@ class Search:
             return None
         kappa = kappa / (kappa @ (1 / rows.rho))
         found: list[Gain] = []
+        allowed = max(min(self.proof, self.left), 0)
         for sign in self.signs:
             floor = max([self.lower, *(float(g.values.max(initial=0.0)) for g in found)])
-            gain = exact_gain(
-                rows.X * kappa[:, None], rows.y, sign, self.slope, floor, max(min(self.proof, self.left), 0)
-            )
+            gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.slope, floor, allowed)
             self.left -= gain.cells
             found.append(gain)
         value = max(g.upper for g in found) + 2 * _EPS * float(kappa.sum())  # the rounding of the sums in it
+        if max(g.cells for g in found) >= allowed // 5 and value > 1.1 * self.lower:
+            self.proof //= 10  # so far off that as many patterns again would not help
         if value < self.upper:
             self.upper = value
             self.method = method or max(found, key=lambda g: g.cells).method

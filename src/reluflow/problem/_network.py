@@ -299,7 +299,7 @@ def check_slope(slope: Any) -> float:
         raise ProblemError(
             f"slope = {slope!r} is outside [0, 1]: 0 is ReLU, 1 is a linear network, between them leaky ReLU."
         )
-    return float(slope)
+    return float(slope) + 0.0  # no minus zero
 
 
 def check_train(train: Any) -> Train:
