@@ -128,7 +128,8 @@ def _steps(
     from ..problem import Problem, time_left
 
     def judge(what: Network, name: str) -> None:
-        document["network"] = {"source": name, "neurons": what.p, **_judge(data, what, train, tolerance)}
+        document["network"] = {"source": name, "neurons": what.p, "gap": None}
+        _judge(document["network"], data, what, train, tolerance)
 
     yield "looking for the linear separator", lambda: document.update(separator=_separator(data))
     if net is not None:
@@ -241,7 +242,7 @@ def _limit(problem: Problem, seconds: float) -> dict[str, Any]:
 def _separator(data: Dataset) -> dict[str, Any]:
     """Describe the linear max-margin separator, or what proves that there is none."""
     from ..margins import max_margin
-    from ..problem import NotSeparable, Undecided
+    from ..problem import NotSeparable, OutOfTime, Undecided
 
     try:
         solution = max_margin(data)
@@ -251,6 +252,8 @@ def _separator(data: Dataset) -> dict[str, Any]:
             "separable": False,
             "certificate": {"samples": used, "weights": error.certificate[used], "residual": error.residual},
         }
+    except OutOfTime:
+        raise
     except Undecided as error:
         return {"separable": None, "why": str(error)}
     return {
@@ -263,13 +266,15 @@ def _separator(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _judge(data: Dataset, net: Network, train: str, tolerance: float) -> dict[str, Any]:
+def _judge(found: dict[str, Any], data: Dataset, net: Network, train: str, tolerance: float) -> None:
     """Collect what is certified of one network."""
     from ..margins import kkt, linearity
 
     margin = net.normalized_margin(data, train) if net.W.any() else 0.0  # type: ignore[arg-type]
-    found: dict[str, Any] = {"margin": margin, "kkt": None, "gap": None}
-    if margin > 0:
+    found["margin"] = margin
+    if margin <= 0:
+        found["kkt"] = None
+    else:
         answer = kkt(data, net, train)  # type: ignore[arg-type]
         found["kkt"] = {
             "holds": answer.is_kkt(tolerance),
@@ -288,7 +293,6 @@ def _judge(data: Dataset, net: Network, train: str, tolerance: float) -> dict[st
             "direction": line.direction,
             "why": line.why,
         }
-    return found
 
 
 def _print(out: Console, document: dict[str, Any]) -> None:
@@ -324,9 +328,9 @@ def _network_rows(net: dict[str, Any]) -> list[tuple[str, str]]:
         ("network", f"{count(net['neurons'], 'neuron')}, {net['source']}"),
         ("its normalised margin", f"{net['margin']:.12g}"),
     ]
-    if net["kkt"] is None:
+    if "kkt" in net and net["kkt"] is None:
         rows.append(("KKT conditions", "not defined: some point is not classified"))
-    else:
+    elif "kkt" in net:
         word = "hold" if net["kkt"]["holds"] else "violated"
         balance = "" if net["kkt"]["balance"] is None else f", balance {net['kkt']['balance']:.1e}"
         kinks = f", {count(len(net['kkt']['kinks']), 'kink')}" if len(net["kkt"]["kinks"]) else ""

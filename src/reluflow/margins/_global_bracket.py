@@ -162,7 +162,8 @@ class Search:
             self.left -= gain.cells
             found.append(gain)
         value = max(g.upper for g in found) + 2 * _EPS * float(kappa.sum())  # the rounding of the sums in it
-        if max(g.cells for g in found) >= allowed // 5 and value > 1.1 * self.lower:
+        given_up = any(g.method == "branch and bound" and g.cells >= allowed // 5 for g in found)
+        if given_up and value > 1.1 * self.lower:
             self.proof //= 10  # so far off that as many patterns again would not help
         if value < self.upper:
             self.upper = value
