@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .data import save as save
     from .deep import from_torch as from_torch
     from .deep import head as head
+    from .deep import problem_from_torch as problem_from_torch
     from .dynamics import Alignment as Alignment
     from .dynamics import Ladder as Ladder
     from .dynamics import Limit as Limit
@@ -73,7 +74,9 @@ if TYPE_CHECKING:
     from .problem import Undecided as Undecided
     from .problem import initialize as initialize
     from .problem import time_limit as time_limit
+    from .report import Comparison as Comparison
     from .report import Explanation as Explanation
+    from .report import compare as compare
     from .report import explain as explain
     from .sectors import ExtremalDirections as ExtremalDirections
     from .sectors import alignment_constants as alignment_constants
@@ -95,6 +98,7 @@ _HOME_OF = {
     "Alignment": "dynamics",
     "BudgetExceeded": "problem",
     "Clusters": "margins",
+    "Comparison": "report",
     "Condition": "theory",
     "DataError": "problem",
     "Dataset": "problem",
@@ -134,6 +138,7 @@ _HOME_OF = {
     "citation": "theory",
     "class_margins": "margins",
     "clusters": "margins",
+    "compare": "report",
     "cones_of": "sectors",
     "dataset": "data",
     "dead_cone": "sectors",
@@ -162,6 +167,7 @@ _HOME_OF = {
     "one_signed_margins": "margins",
     "perturb": "dynamics",
     "predict": "theory",
+    "problem_from_torch": "deep",
     "save": "data",
     "sector": "sectors",
     "smoothed_margin": "margins",

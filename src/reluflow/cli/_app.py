@@ -13,6 +13,7 @@ from . import _data
 from ._align import align
 from ._certify import certify
 from ._common import Command, Json, Verbs, emit
+from ._compare import compare
 from ._descend import descend
 from ._explain import explain
 from ._flow import flow
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command(cls=Command)(align)
 app.command(cls=Command)(certify)
 app.command(cls=Command)(check)
+app.command(cls=Command)(compare)
 app.command(cls=Command)(descend)
 app.command(cls=Command)(explain)
 app.command(cls=Command)(flow)

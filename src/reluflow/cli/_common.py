@@ -69,6 +69,7 @@ Label = Annotated[
     str | None, typer.Option(help="Label column of a CSV file: its name, or its position from 0 (-1 the last).")
 ]
 Negative = Annotated[str | None, typer.Option(help="The label that means -1 (with --positive).")]
+NETWORK_HELP = "an NPZ file (W, a, slope, log_scale) or a PyTorch state dict (.pt, .pth; say the --slope)."
 Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
 
 
@@ -150,7 +151,7 @@ def read_problem(
     bias: Bias = False,
     bias_value: BiasValue = None,
     network: Annotated[
-        Path | None, typer.Option(help="Start from this NPZ file (W, a, slope, log_scale) instead of a draw.")
+        Path | None, typer.Option(help=f"Start from this network instead of a draw: {NETWORK_HELP}")
     ] = None,
     width: Annotated[int | None, typer.Option(help="Number of neurons.", show_default="100")] = None,
     slope: Annotated[
@@ -173,12 +174,20 @@ def read_problem(
     train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
 ) -> Problem:
     """Find the data and draw the network a command was given."""
-    from ..data import as_problem
+    from ..data import as_dataset, as_problem
 
     options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    source: Any = data
+    start: Any = network
+    if network is not None:
+        from ..deep import is_torch_file, problem_from_torch
+
+        if is_torch_file(network):  # its biases may need a constant column
+            found = problem_from_torch(network, as_dataset(data, **options), slope=slope)
+            source, start, options = found.data, found.net, {}
     problem = as_problem(
-        data,
-        network=network,
+        source,
+        network=start,
         width=width,
         slope=slope,
         scheme=scheme,

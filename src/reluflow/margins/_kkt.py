@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Dataset, Network, ProblemError, Undecided
+from ..problem._arrays import is_number
 from ..problem._network import Train, check_train
 from ._kkt_lp import Array, Equations, Index, solve
 from ._networks import check_pair, relative_weights
@@ -52,6 +53,7 @@ class KKT:
 
     def is_kkt(self, tol: float = 1e-9) -> bool:
         """Whether residual and balance are both within ``tol`` (LL-B.8, LL-B.9)."""
+        check_relative("tol", tol)
         return self.residual <= tol and (self.balance is None or self.balance <= tol)
 
 
@@ -115,8 +117,7 @@ def kkt(
     check_pair(data, net)
     train = check_train(train)
     for name, tol in (("kink_tol", kink_tol), ("active_tol", active_tol)):
-        if not 0.0 <= tol < 1.0:
-            raise ProblemError(f"{name} = {tol!r} must lie in [0, 1); it is relative.")
+        check_relative(name, tol)
     W, a, _, log_a = relative_weights(net, train)
     q, terms = _margins(data, net.slope, W, a)
     lowest = _smallest(q, terms)
@@ -148,6 +149,12 @@ def kkt(
         kink_tol=kink_tol,
         active_tol=active_tol,
     )
+
+
+def check_relative(name: str, tol: float) -> None:
+    """Refuse a tolerance that is no part of the whole."""
+    if not is_number(tol) or not 0.0 <= tol < 1.0:  # nan is refused too
+        raise ProblemError(f"{name} = {tol!r}: a number in [0, 1) is needed; it is relative.")
 
 
 def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..problem import Dataset, Loss, Network, ProblemError, require_dataset
 from ..problem._loss import LossName
-from ..problem._network import Train, check_train
+from ..problem._network import Train, check_train, misfit
 
 Array = npt.NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def check_pair(data: Any, net: Any) -> None:
     require_dataset(data)
     check_network(net)
     if data.d != net.d:
-        raise ProblemError(f"the data have {data.d} features but the network has {net.d} inputs.")
+        raise ProblemError(misfit(data.d, net.d))
 
 
 def check_network(net: Any) -> None:

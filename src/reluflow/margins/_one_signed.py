@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Dataset, require_dataset
+from ..problem import Dataset, check_time, require_dataset
 from ._global import global_max_margin
 from ._global_bracket import bracket
 from ._one_neuron import OneNeuron, one_neuron
@@ -132,5 +132,8 @@ def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
     basis = right[size > 1e-12 * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
     held = signed @ basis / scale, neuron.weights[neuron.support]
-    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 100_000, 1e-9, 100, held)
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 1_000_000, 1e-9, 100, held)
+    if found.stopped == "interrupted":
+        raise KeyboardInterrupt
+    check_time("comparing the margins of one-signed networks")
     return Bounds(found.lower * scale, found.upper * scale)

@@ -152,7 +152,12 @@ class Network:
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.d:
             raise ProblemError(
-                f"the points have shape {points.shape} but the network has {self.d} inputs; (n, {self.d}) is needed."
+                f"the points have shape {points.shape} but the network has {self.d} inputs; (n, {self.d}) is needed"
+                + (
+                    " (if its last input is a bias, append a column of ones)."
+                    if points.ndim == 2 and points.shape[1] == self.d - 1
+                    else "."
+                )
             )
         return np.asarray(points @ W.T)
 
@@ -302,6 +307,17 @@ def check_train(train: Any) -> Train:
     if train not in ("both", "first"):
         raise ProblemError(f"train = {train!r} is not known; choose 'both' (layers) or 'first' (second layer frozen).")
     return train  # type: ignore[no-any-return]
+
+
+def misfit(features: int, inputs: int) -> str:
+    """Say what to do about data and a network of different dimension."""
+    given = f"the data have {features} features but the network has {inputs} inputs"
+    if inputs == features + 1:
+        return (
+            f"{given}; if its last input is a bias, the data need the constant feature: data.with_bias(1.0). Else "
+            f"initialise the network with d={features}."
+        )
+    return f"{given}; initialise it with d={features}."
 
 
 def _as_log_scale(value: Any, name: str, p: int) -> float | Array:

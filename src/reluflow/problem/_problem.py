@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import Array, digest
 from ._dataset import Dataset, require_dataset
 from ._loss import Loss, LossName
-from ._network import Network, Train, check_train
+from ._network import Network, Train, check_train, misfit
 from .errors import ProblemError
 
 Reduction = Literal["mean", "sum"]
@@ -60,9 +60,7 @@ class Problem:
         if not isinstance(net, Network):
             raise ProblemError(f"net must be a Network, not {type(net).__name__}; initialize(d, width=...) draws one.")
         if data.d != net.d:
-            raise ProblemError(
-                f"the data have {data.d} features but the network has {net.d} inputs; initialise it with d={data.d}."
-            )
+            raise ProblemError(misfit(data.d, net.d))
         if reduction not in ("mean", "sum"):
             raise ProblemError(f"reduction = {reduction!r} is not known; choose 'mean' or 'sum'.")
         object.__setattr__(self, "data", data)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, Network, ProblemError, require_dataset
+from ..problem._network import misfit
 from ._closed import class_sums, exact_sum
 from ._cones import nearest_cosine, smallest_cosine
 
@@ -163,9 +164,7 @@ def initial_gap(data: Dataset, net: Network) -> float:
     0.0
     """
     if net.d != data.d:
-        raise ProblemError(
-            f"the data have {data.d} features but the network has {net.d} inputs; initialise it with d={data.d}."
-        )
+        raise ProblemError(misfit(data.d, net.d))
     gap = 1.0
     plus, minus = class_sums(data)
     for total, index, group in (

@@ -20,6 +20,8 @@ from ._references import BIBTEX, PAPERS
 
 Item = TypeVar("Item")
 
+_COMPUTED = "everything it needs can be computed"
+
 #: One module a paper, each with ``CLAIMS`` and ``NOT_COMPUTABLE``.
 _MODULES = {"PL": "_phuong", "ML": "_min", "SBG": "_sarussi", "LL": "_lyu"}
 
@@ -170,7 +172,7 @@ def finding_of(one: Claim, facts: Facts) -> Finding:
         except Stopped:
             raise
         except Undecided as error:
-            conditions = (Condition("everything it needs can be computed", None, "numerical", why=str(error)),)
+            conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
         return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
     return facts.once(f"finding {one.id}", compute)
@@ -183,7 +185,9 @@ def _needs(finding: Finding) -> tuple[str, ...]:
 
 def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
     pairs = ((one, finding_of(one, facts)) for one in claims(paper))
-    return ((one, finding) for one, finding in pairs if finding.applies is not False)
+    # Of a claim whose conditions could not be computed nothing is known, not even whether its numbers exist.
+    known = (pair for pair in pairs if _COMPUTED not in [c.name for c in pair[1].conditions])
+    return ((one, finding) for one, finding in known if finding.applies is not False)
 
 
 def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]:
