@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..margins import KKT, GlobalMargin
 from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
 from ..problem._arrays import Array, is_number
+from ..problem._words import count
 from ._flow import Until, begin, check_effort
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
@@ -196,9 +198,14 @@ def _search(march: March, max_log_time: float) -> Limit:
         if not failed:
             return _accept(march, found, evidence)
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
+    further = (
+        "raise max_log_time to go on"
+        if max_log_time < _STAGES[-1]
+        else "this is as far as it goes: another draw, or a start of a larger scale, may settle sooner"
+    )
     raise Undecided(
-        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}. The flow so far is in .partial; a "
-        "larger max_log_time goes on.",
+        f"no limit could be confirmed by log t = {reached.log_time:.6g}: {why}; {further}. "
+        "The flow so far is in .partial.",
         recorder.result(),
     )
 
@@ -221,12 +228,19 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
             f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event",
         ),
         Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
-        Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
+        Evidence(
+            "inside",
+            float(found.walls),
+            found.walls == 0,
+            f"{count(found.walls, 'group touches', 'groups touch')} a wall of the pattern",
+        ),
         Evidence(
             "vanishing",
             slowest,
             slowest < 1 - 1e-9,
-            f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}",
+            f"{count(len(decays), 'group decays', 'groups decay')}, the slowest like R^{slowest - 1:.3g}"
+            if decays
+            else "no group has to vanish",
         ),
         Evidence(
             "approach",
@@ -260,15 +274,21 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
     net = reached.state.network(problem.net.slope).normalized(problem.train)
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
-    reason = (
-        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: "
-        f"the loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
-    )
+    stalled = _stalled(found.points, problem.data.n, floor)
+    reason = f"{stalled}; on the others the flow has margin {margin:.6g}"
     evidence = (
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
         Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
     )
     return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run)
+
+
+def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
+    verb = "is" if points.size == 1 else "are"
+    return (
+        f"{points.size} of {count(n, 'point')} (first: {points[0]}) {verb} felt by no neuron any more: the loss tends "
+        f"to {floor:.6g} and no margin limit exists"
+    )
 
 
 def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
@@ -286,8 +306,7 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
     n, lost = problem.data.n, problem.data.n - found.live.size
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
-        what = "one group" if len(living) == 1 else f"{len(living)} groups"
-        reason = f"{what} of neurons, normalised margin {found.margin:.10g}"
+        reason = f"{count(len(living), 'group')} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
             problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run
         )
@@ -299,19 +318,16 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
             "lost",
             beyond,
             beyond < 0,
-            f"on the {lost} lost points every living group is negative, at most {beyond:.2e}",
+            f"on the {count(lost, 'lost point')} every living group is negative, at most {beyond:.2e}",
         ),
     )
     if beyond >= 0:
         raise Undecided(
-            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: "
-            f"{evidence[-1].text}.",
+            f"{count(lost, 'point is', 'points are')} felt by no neuron now, but the limit of the others would "
+            f"activate one: {evidence[-1].text}.",
             run,
         )
-    reason = (
-        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
-        f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
-    )
+    reason = f"{_stalled(missing, n, floor)}; on the other points the margin tends to {found.margin:.10g}"
     return Limit(
         problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run
     )
@@ -323,7 +339,7 @@ def _resting(march: March, reached: Reached) -> Limit:
     loss = float(np.exp(problem.log_loss(net)))
     q = net.margins(problem.data)
     reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not "
+        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {count(problem.data.n, 'point')} not "
         "classified: the parameters stay bounded and there is no limit at infinity"
     )
     evidence = (

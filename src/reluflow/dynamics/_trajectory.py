@@ -198,9 +198,10 @@ class Trajectory:
         return np.stack([net.margins(self.problem.data) for net in self.networks()])
 
     def normalized_margin(self) -> Array:
-        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``."""
+        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``; nan for a zero network."""
         data, train = self.problem.data, self.problem.train
-        return np.array([net.normalized_margin(data, train) for net in self.networks()])
+        pairs = zip(self.networks(), np.isfinite(self.log_norm), strict=True)
+        return np.array([net.normalized_margin(data, train) if live else np.nan for net, live in pairs])
 
     def smoothed_margin(self) -> Array:
         r""":math:`\tilde\gamma = \ell^{-1}(L/r) / |\theta|^H`, shape (T,); -inf where the norm is below every double.

@@ -17,6 +17,7 @@ from ..dynamics import Limit, Trajectory, limit
 from ..problem import Network, Problem, ProblemError, Undecided
 from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
 from ._explain_sights import Sight, sights
+from ._headline import headline
 
 _LIMIT = "limit"
 _SAME = 1e-7  # relative; the margin of a confirmed limit has a residual of at most 1e-9
@@ -124,6 +125,11 @@ class Explanation:
         """The outcome."""
         return _summarize(self)
 
+    @cached_property
+    def headline(self) -> tuple[str, str]:
+        """What is learned, and why, in two plain sentences; where no limit was confirmed, that, and why not."""
+        return headline(self)
+
     @property
     def sentence(self) -> str:
         """The outcome in one sentence, or two where the flow was not followed to its limit."""
@@ -144,6 +150,7 @@ class Explanation:
         """Everything that fits into a JSON document; of the trajectory a summary."""
         run = self.trajectory
         return {
+            "headline": list(self.headline),
             "problem": _describe(self.problem),
             "findings": [item.to_dict() for item in self.findings],
             "predictions": [item.to_dict() for item in self.predictions],

@@ -15,7 +15,8 @@ import numpy as np
 from ..data import plain, summarize
 from ..theory import Condition, Finding, Observation, Prediction, citation
 from ._explain import Verdict, versions
-from ._explain_text import THEOREMS, moment, setting
+from ._explain_text import THEOREMS, setting
+from ._headline import moment
 from ._page_charts import ends, levels, over_time, phases_key
 from ._page_plane import movie, regions
 
@@ -44,8 +45,14 @@ def page(found: Explanation) -> str:
 
 
 def _head(found: Explanation) -> str:
+    summary, (what, why) = found.summary, found.headline
+    doubtful = summary.missed or not summary.seen or found.limit is None
+    mood = " bad" if summary.contradicted else " doubt" if doubtful else ""
     title, *words = setting(found.problem)
-    return f"<h1>{escape(found.problem.data.name or 'data')}</h1><p>{escape('; '.join([title, *words]))}.</p>"
+    return (
+        f'<div class="sentence{mood}"><p><b>{escape(what)}</b></p><p>{escape(why)}</p></div>'
+        f"<h1>{escape(found.problem.data.name or 'data')}</h1><p>{escape('; '.join([title, *words]))}.</p>"
+    )
 
 
 # -- the outcome -----------------------------------------------------------------------------------------
@@ -53,8 +60,6 @@ def _head(found: Explanation) -> str:
 
 def _outcome(found: Explanation) -> str:
     summary = found.summary
-    doubtful = summary.missed or not summary.seen or found.limit is None
-    mood = " bad" if summary.contradicted else " doubt" if doubtful else ""
     order = sorted(summary.seen, key=lambda v: THEOREMS.index(v.claim) if v.claim in THEOREMS else len(THEOREMS))
     cards = (
         ("predicted and seen", order, 8),
@@ -63,7 +68,7 @@ def _outcome(found: Explanation) -> str:
         ("undecided", summary.undecided, _MOST_ROWS),
     )
     return (
-        f'<p class="sentence{mood}">{escape(_upper(found.sentence))}</p>'
+        f"<h2>Verdict</h2><p>{escape(_upper(found.sentence))}</p>"
         f'<div class="cards">{"".join(_card(title, items, most) for title, items, most in cards)}</div>'
     )
 

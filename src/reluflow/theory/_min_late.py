@@ -421,6 +421,8 @@ class Growth(Claim):
         return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        if np.isneginf(run.log_norm[0]):  # a zero network stays zero
+            return ()
         # Times of e^1000 are inf; at a loss of 0 the product is then 0, not nan.
         with np.errstate(over="ignore", divide="ignore"):
             allowed = np.exp(run.log_time + np.log(facts.x_max) + facts.problem.log_loss())

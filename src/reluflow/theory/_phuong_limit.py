@@ -466,7 +466,9 @@ class GlobalOptimum(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         top = self.bounds(facts)["largest_margin"]
         margins = run.normalized_margin()
-        k = int(np.argmax(margins))
+        if np.isnan(margins).all():  # a zero network has none
+            return ()
+        k = int(np.nanargmax(margins))
         text = f"largest normalised margin seen: {margins[k]:.10g}, at most {top:.10g} is possible."
         return (self.seen(bool(margins[k] <= top * (1 + 1e-9)), text, float(margins[k]), top, k),)
 
