@@ -108,6 +108,8 @@ def _groups(early: Alignment, ends: ExtremalDirections) -> list[dict[str, Any]]:
 def _print(
     out: Console, early: Alignment, ends: ExtremalDirections, rows: list[dict[str, Any]], document: dict[str, Any]
 ) -> None:
+    from ..problem._words import count
+
     out.print(repr(early.problem))
     out.print(repr(early))
     out.print()
@@ -136,7 +138,7 @@ def _print(
         title="Where the neurons go",
     )
     if len(rows) > 20:
-        out.print(f"... and {len(rows) - 20} more groups (--json prints all)")
+        out.print(f"... and {count(len(rows) - 20, 'more group')} (--json prints all)")
     out.print()
     bounds = document["bounds"]
     if bounds is None:
@@ -147,10 +149,8 @@ def _print(
             f"t_1 = {bounds['t_1']:.6g}."
         )
     if document["nonunique"]:
-        out.print(
-            f"{len(document['nonunique'])} neurons meet a place where the flow is not unique; "
-            "--branch leave follows the other solution."
-        )
+        many = count(len(document["nonunique"]), "neuron meets", "neurons meet")
+        out.print(f"{many} a place where the flow is not unique; --branch leave follows the other solution.")
     if document["plot"]:
         out.print(f"Picture written to {document['plot']}")
 

@@ -203,6 +203,8 @@ def _judge(data: Dataset, net: Network, train: str, tolerance: float, lower: flo
 
 
 def _print(out: Console, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     data, best, net = document["data"], document["best"], document["network"]
     out.print(f"{data['name'] or 'data'}: n={data['n']}, d={data['d']}; networks of slope {document['slope']:g}")
     out.print()
@@ -211,7 +213,7 @@ def _print(out: Console, document: dict[str, Any]) -> None:
     rows: list[tuple[str, str]] = [
         ("linear separator", _separator_words(document["separator"])),
         ("largest margin of any network", f"{bounds} ({'exact' if best['exact'] else 'not closed'}, {best['method']})"),
-        ("network", f"{net['neurons']} neurons, {net['source']}{assumed}"),
+        ("network", f"{count(net['neurons'], 'neuron')}, {net['source']}{assumed}"),
         ("its normalised margin", f"{net['margin']:.12g}"),
     ]
     if net["kkt"] is None:
@@ -219,8 +221,8 @@ def _print(out: Console, document: dict[str, Any]) -> None:
     else:
         word = "hold" if net["kkt"]["holds"] else "violated"
         balance = "" if net["kkt"]["balance"] is None else f", balance {net['kkt']['balance']:.1e}"
-        kinks = f", {len(net['kkt']['kinks'])} kinks" if len(net["kkt"]["kinks"]) else ""
-        where = f"{len(net['kkt']['active'])} active points{kinks}"
+        kinks = f", {count(len(net['kkt']['kinks']), 'kink')}" if len(net["kkt"]["kinks"]) else ""
+        where = f"{count(len(net['kkt']['active']), 'active point')}{kinks}"
         rows.append(("KKT conditions", f"{word}: residual {net['kkt']['residual']:.1e}{balance} ({where})"))
     if net["gap"] is not None:
         least, most = net["gap"]["at_least"], net["gap"]["at_most"]
@@ -257,7 +259,8 @@ def _separator_words(found: dict[str, Any]) -> str:
         return (
             f"none: a convex combination of {len(proof['samples'])} signed points vanishes to {proof['residual']:.1e}"
         )
+    from ..problem._words import count
+
     ties = f", {', '.join(found['degenerate'])}" if found["degenerate"] else ""
-    return (
-        f"margin {found['margin']:.12g}, {len(found['support'])} tight points{ties}, residual {found['residual']:.1e}"
-    )
+    tight = count(len(found["support"]), "tight point")
+    return f"margin {found['margin']:.12g}, {tight}{ties}, residual {found['residual']:.1e}"

@@ -120,6 +120,8 @@ def _first_line(function: Any) -> str:
 
 
 def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None:
+    from ..problem._words import count
+
     lines: list[tuple[str, object]] = [
         ("name", data.name or "-"),
         ("samples", f"{facts.n} ({facts.positives} positive, {facts.negatives} negative)"),
@@ -143,7 +145,7 @@ def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None
         shown = data.X[:rows, :_COLUMNS]
         body = [[f"{label:+g}", *(f"{v:.4g}" for v in row)] for label, row in zip(data.y[:rows], shown, strict=True)]
         print_table(out, ["y", *(f"x{k + 1}" for k in range(shown.shape[1]))], body)
-        left = [f"{data.n - len(shown)} more samples"] if data.n > len(shown) else []
-        left += [f"{data.d - shown.shape[1]} more columns"] if data.d > shown.shape[1] else []
+        left = [count(data.n - len(shown), "more sample")] if data.n > len(shown) else []
+        left += [count(data.d - shown.shape[1], "more column")] if data.d > shown.shape[1] else []
         if left:
             out.print(f"... and {', '.join(left)}")

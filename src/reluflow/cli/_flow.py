@@ -132,7 +132,7 @@ def _count(kinds: Any) -> tuple[list[str], list[int]]:
     import numpy as np
 
     names, counts = np.unique(kinds, return_counts=True)
-    return [str(name) for name in names], [int(count) for count in counts]
+    return [str(name) for name in names], [int(n) for n in counts]
 
 
 def _moments(run: Trajectory) -> list[int]:
@@ -207,6 +207,8 @@ def _state(net: Network, neuron: int, side: Any) -> str:
 
 
 def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(run.problem))
     out.print(repr(run).split("\n")[0])
     out.print()
@@ -215,8 +217,8 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         ("phase", "log t from", "to", "steps"),
         [(f.name, f"{f.log_start:.6g}", f"{f.log_end:.6g}", f.steps) for f in run.phases],
     )
-    events = ", ".join(f"{count} {kind}" for kind, count in document["events"].items())
-    out.print(f"\n{run.events.size} events{': ' + events if events else ''}\n")
+    events = ", ".join(f"{n} {kind}" for kind, n in document["events"].items())
+    out.print(f"\n{count(run.events.size, 'event')}{': ' + events if events else ''}\n")
     names = ("log_time", "log_loss", "min_margin", "normalized_margin", "stable_rank")
     print_table(
         out,
@@ -242,7 +244,7 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         title="At the end (neurons of one sign that see every sample from the same side)",
     )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print(
         f"\n{100 * final['accuracy']:.4g} % of the samples are classified correctly; "
         f"drift of the conserved quantity {final['balance_drift']:.1e}."

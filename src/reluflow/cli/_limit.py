@@ -87,6 +87,8 @@ def _document(end: Limit) -> dict[str, Any]:
 
 
 def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(end.problem))
     out.print(f"\n{end.kind}: {end.reason}\n")
     mark = {True: "yes", False: "no", None: "?"}
@@ -113,7 +115,7 @@ def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
             title="Groups of neurons in the limit",
         )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print()
     if end.optimum is None:
         out.print("The largest margin of any network was not computed (--optimum does it).")

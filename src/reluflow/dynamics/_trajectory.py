@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..problem import Dataset, Network, Problem, ProblemError
 from ..problem._arrays import Array, is_number, read_npz
+from ..problem._words import count
 
 if TYPE_CHECKING:
     import xarray
@@ -324,9 +325,9 @@ class Trajectory:
 
     def __repr__(self) -> str:
         what = "Flow" if self.method == "flow" else f"Run of {self.method}"
-        how = ", ".join(f"{phase.name} {phase.steps} steps" for phase in self.phases)
+        how = ", ".join(f"{phase.name} {count(phase.steps, 'step')}" for phase in self.phases)
         return (
-            f"{what} of {self.p} neurons: {len(self)} records, log t from {self.log_time[0]:.6g} to "
+            f"{what} of {count(self.p, 'neuron')}: {count(len(self), 'record')}, log t from {self.log_time[0]:.6g} to "
             f"{self.log_time[-1]:.6g}, log loss {self.log_loss[0]:.6g} to {self.log_loss[-1]:.6g}\n"
-            f"  {self.events.size} events{'; ' + how if how else ''}"
+            f"  {count(self.events.size, 'event')}{'; ' + how if how else ''}"
         )

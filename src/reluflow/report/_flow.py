@@ -9,6 +9,7 @@ import numpy as np
 
 from ..problem import ProblemError
 from ..problem._arrays import Array
+from ..problem._words import count
 from ._alignment import _MOST, MINUS, PLUS, REST, _angle
 
 if TYPE_CHECKING:
@@ -191,9 +192,9 @@ def _name_phases(figure: Figure, run: Trajectory) -> None:
         steps[phase.name] = steps.get(phase.name, 0) + phase.steps
     patches = [
         Patch(
-            facecolor=_tint(name), edgecolor=REST, label=f"{name} ({count} {'pieces' if name == 'early' else 'steps'})"
+            facecolor=_tint(name), edgecolor=REST, label=f"{name} ({count(n, 'piece' if name == 'early' else 'step')})"
         )
-        for name, count in steps.items()
+        for name, n in steps.items()
     ]
     if patches:
         figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), fontsize=8, title="phases")
@@ -214,7 +215,7 @@ def _draw_events(axes: Any, run: Trajectory) -> None:
     counts = [int((run.events["kind"] == kind).sum()) for kind in kinds]
     axes.set_yticks(range(len(kinds)), [f"{kind} ({n})" for kind, n in zip(kinds, counts, strict=True)], fontsize=7)
     axes.set_ylim(max(len(kinds), 1) - 0.5, -0.5)
-    axes.set_title(f"{run.events.size} events" if run.events.size else "no events", fontsize=9)
+    axes.set_title(count(run.events.size, "event") if run.events.size else "no events", fontsize=9)
 
 
 def _draw_loss(axes: Any, run: Trajectory, places: Array) -> None:
@@ -380,10 +381,10 @@ def _draw_shares(axes: Any, end: Limit) -> None:
     axes.plot([g.flow_share for g in shown], rows, "D", color="black", ms=5, mfc="white", label="flow, at its end")
     for row, g in zip(rows, shown, strict=True):
         rate = "" if g.share > 0 or not np.isfinite(g.rate) else f", decays like $R^{{{g.rate - 1:.2g}}}$"
-        axes.text(0.02, row - 0.42, f"{len(g.neurons)} neurons{rate}", va="center", fontsize=7)
+        axes.text(0.02, row - 0.42, f"{count(len(g.neurons), 'neuron')}{rate}", va="center", fontsize=7)
     axes.set_yticks(rows, [_group_name(k, g.sign) for k, g in enumerate(shown)])
     axes.set(ylim=(len(shown) - 0.3, -0.8), xlim=(0, 1.05), xlabel="share of the squared norm")
-    more = f", {len(groups) - len(shown)} smaller ones left out" if len(groups) > len(shown) else ""
+    more = f", {count(len(groups) - len(shown), 'smaller one')} left out" if len(groups) > len(shown) else ""
     axes.set_title(f"groups of neurons{more}", fontsize=10)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles, labels, loc="lower right", fontsize=8)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import plain, summarize
+from ..problem._words import count
 from ..theory import Condition, Finding, Observation, Prediction, citation
 from ._explain import Verdict, versions
 from ._explain_text import THEOREMS, setting
@@ -121,7 +122,7 @@ def _moving(found: Explanation, scene: dict[str, Any]) -> str:
         f"+ and − are the samples, scaled to the disc.{some}</p>"
         f"<p>{_upper('; '.join(rays))}{'.' if rays else ''}</p>"
         "<p>The bar is time, on the axis of the charts below; its colours are the phases of the computation, the ticks "
-        f"are the {run.events.size} moments at which a neuron changes sides with respect to a sample.</p>"
+        f"are the moments at which a neuron changes sides with respect to a sample ({run.events.size} in all).</p>"
         f"{_phases(found)}{_ending(found)}</div></div>"
     )
 
@@ -274,7 +275,7 @@ def _certificate(found: Explanation) -> str:
         supports = [(i, f"{kkt.multipliers[i]:.10g}") for i in order[:_MOST_ROWS]]
         parts.append(_table(("sample", "multiplier"), supports))
         if len(order) > _MOST_ROWS:
-            parts.append(f'<p class="soft">and {len(order) - _MOST_ROWS} smaller ones</p>')
+            parts.append(f'<p class="soft">and {count(len(order) - _MOST_ROWS, "smaller one")}</p>')
     return "".join(parts)
 
 
@@ -289,7 +290,7 @@ def _ending(found: Explanation) -> str:
         ("+" if g.sign > 0 else "−" if g.sign < 0 else "±", len(g.neurons), f"{g.share:.6g}", _value(g.direction))
         for g in living[:6]
     ]
-    more = f'<p class="soft">and {len(living) - 6} smaller groups</p>' if len(living) > 6 else ""
+    more = f'<p class="soft">and {count(len(living) - 6, "smaller group")}</p>' if len(living) > 6 else ""
     parts = [_table(("normalised margin", ""), table)] if table else []
     if groups:
         parts.append(_table(("a", "neurons", "share of |θ|²", "direction in the limit"), groups) + more)

@@ -8,6 +8,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ..sectors import sector
 from ._base import Array, Claim, Condition, Groups, Observation, Prediction
 from ._facts import Facts
@@ -498,7 +499,8 @@ def _alignment_prediction(claim: Claim, facts: Facts, due: float) -> Prediction:
     groups: Groups = facts.groups
     sure = guaranteed(facts)
     text = (
-        f"by t = {due:.6g} {groups.plus.size} neurons are in S+, {groups.minus.size} in S-, {groups.dead.size} dead; "
+        f"by t = {due:.6g} {count(groups.plus.size, 'neuron is', 'neurons are')} in S+, {groups.minus.size} in S-, "
+        f"{groups.dead.size} dead; "
         f"{sure.plus.size + sure.minus.size} of them are known from the signs at the start alone."
     )
     return claim.promise(text, groups=groups)
