@@ -2,9 +2,22 @@
 
 from ._base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
 from ._facts import Facts
-from ._verdicts import check, citation, claim, claims, coverage, monitor, not_computable, predict
+from ._references import PAPERS
+from ._verdicts import (
+    Statement,
+    check,
+    citation,
+    claim,
+    claims,
+    coverage,
+    monitor,
+    not_computable,
+    predict,
+    statements,
+)
 
 __all__ = [
+    "PAPERS",
     "Claim",
     "Condition",
     "Evidence",
@@ -13,6 +26,7 @@ __all__ = [
     "Groups",
     "Observation",
     "Prediction",
+    "Statement",
     "assume",
     "check",
     "citation",
@@ -23,4 +37,5 @@ __all__ = [
     "monitor",
     "not_computable",
     "predict",
+    "statements",
 ]
