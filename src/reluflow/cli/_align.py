@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, busy, emit, fed_by, print_table, read_problem
+from ._common import Json, busy, emit, fed_by, or_built_in, print_table, read_problem
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..sectors import AlignmentConstants, ExtremalDirections
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def align(
     problem: Problem,
     branch: Annotated[str, typer.Option(help="At a ridge: the regular solution, or leave.")] = "regular",

@@ -13,7 +13,7 @@ from . import _data
 from ._align import align
 from ._certify import certify
 from ._claims import claims
-from ._common import Command, Json, emit
+from ._common import Command, Group, Json, emit
 from ._descend import descend
 from ._explain import explain
 from ._flow import flow
@@ -23,6 +23,7 @@ from ._theory import check, predict
 
 app = typer.Typer(
     name="reluflow",
+    cls=Group,
     help="What a two-layer ReLU network is going to learn, seen learning it, and proved.",
     epilog="Exit code: 0 done, 2 bad input, 3 undecided, 4 theory contradicted, 1 a bug in reluflow, 130 interrupted.",
     pretty_exceptions_enable=False,  # a traceback is for bugs, and then it is the plain one

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, emit, fed_by, print_table, read_problem
+from ._common import Json, emit, fed_by, or_built_in, print_table, read_problem
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,15 +16,18 @@ if TYPE_CHECKING:
     from ..dynamics import Trajectory
     from ..problem import Problem
 
+_STEPS = 10_000  # where neither steps nor epochs are given
 _ROWS = 12  # records shown; --json and --save hold all
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def descend(
     problem: Problem,
-    step: Annotated[float, typer.Option(help="The step.", show_default=False)],
+    step: Annotated[
+        float | None, typer.Option(help="The step (default: 0.001 for adam, else a tenth of the fastest growth time).")
+    ] = None,
     method: Annotated[str, typer.Option(help="gd, sgd or adam.")] = "gd",
-    steps: Annotated[int | None, typer.Option(help="Number of iterations.")] = None,
+    steps: Annotated[int | None, typer.Option(help=f"Number of iterations (default {_STEPS}).")] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of passes over the data, instead of --steps.")] = None,
     batch: Annotated[int | None, typer.Option(help="Batch size (sgd, adam).")] = None,
     order_seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
@@ -56,7 +60,7 @@ def descend(
             problem,
             method,  # type: ignore[arg-type]
             step=step,
-            steps=steps,
+            steps=_STEPS if steps is None and epochs is None else steps,
             epochs=epochs,
             batch=batch,
             seed=order_seed,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, console, emit, fed_by, print_table, read_problem
+from ._common import Json, console, emit, fed_by, or_built_in, print_table, read_problem
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +23,7 @@ _MOST_GROUPS = 20
 _ON_WALL = 1e-9  # |cos| below which a neuron counts as lying on the hyperplane of a sample
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def flow(
     problem: Problem,
     until: Annotated[

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, emit, fed_by, print_table, read_problem
+from ._common import Json, emit, fed_by, or_built_in, print_table, read_problem
 from ._flow import _MOST_GROUPS, keep_partial, sign_word
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def limit(
     problem: Problem,
     max_log_time: Annotated[float, typer.Option(help="Logarithm of the time at which to give up.")] = 1e10,
