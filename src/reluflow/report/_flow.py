@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import ProblemError
+from ..problem import ProblemError, Undecided
 from ..problem._arrays import Array
 from ..problem._words import count
 from ._alignment import _MOST, MINUS, PLUS, REST, _angle
@@ -22,6 +23,7 @@ _DECADE = 6.0  # what a decade of the logarithm beyond the bend takes, in units 
 _TINTS = {"early": "#FFF3D6", "coupled": "#D8ECFA", "late": "#FFFFFF", "rest": "#E4E4E4"}
 _BINS = 500  # places at which ticks of events are drawn; more are only ink
 _MOST_GROUPS = 12
+_FINE, _MOST_FINE = 80, 60  # parts of the axis of time in which a flow must have a record; most that are added
 _PUSHED = ("activate", "deactivate", "slide", "touch", "flip", "die", "ridge")
 
 
@@ -59,6 +61,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    run = finer(run)
     plane = run.problem.data.d == 2
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
     heights = (0.62, 2, 2, 2.6) if plane else (0.62, 2, 2)
@@ -121,6 +124,35 @@ def _written(figure: Figure, path: str | Path | None) -> Figure:
         except (OSError, ValueError) as exc:
             raise ProblemError(f"{path} cannot be written: {exc}") from None
     return figure
+
+
+def finer(run: Trajectory) -> Trajectory:
+    """Put records into the long first steps of a flow, which would be straight ramps on an axis of log time."""
+    late = [phase.log_start for phase in run.phases if phase.name == "late"]
+    if run.method != "flow" or len(run) < 2:
+        return run
+    places = _time_places(run)
+    gap, wanted = (places[-1] - places[0]) / _FINE, []
+    for k in np.flatnonzero((np.diff(places) > gap) & np.isfinite(run.log_time[:-1])):
+        low, high = run.log_time[k : k + 2]
+        if high < _BEND and (not late or high <= late[0]):
+            wanted += np.linspace(low, high, int((high - low) / gap) + 2)[1:-1].tolist()
+    try:
+        nets = [(log_time, run.at(log_time=log_time)) for log_time in wanted[:_MOST_FINE]]
+    except Undecided:  # where the flow cannot be integrated anew the records must do
+        return run
+    if not nets:
+        return run
+    at = np.searchsorted(run.log_time, [log_time for log_time, _ in nets])
+    more = {
+        "log_time": [log_time for log_time, _ in nets],
+        "log_loss": [run.problem.log_loss(net) for _, net in nets],
+        "directions": [net.directions for _, net in nets],
+        "log_norms": [net.log_norms for _, net in nets],
+        "log_outs": [net.log_outs for _, net in nets],
+        "signs": [np.sign(net.a) for _, net in nets],
+    }
+    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})  # type: ignore[arg-type]
 
 
 # -- axes ------------------------------------------------------------------------------------------------
