@@ -21,6 +21,7 @@ from ._trajectory import Trajectory
 
 #: Log times at which the patterns reached are put to the test.
 _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+LAST = _STAGES[-1]  #: largest log time that can be asked for
 
 _QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
 _KKT = 1e-9
@@ -155,8 +156,8 @@ def limit(
     if not isinstance(problem, Problem):
         raise ProblemError(f"limit needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     check_effort(rtol, max_steps)
-    if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
-        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")
+    if not is_number(max_log_time) or not 0 < max_log_time <= LAST:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LAST:g} is needed.")
     geometry = Geometry(problem)
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with bar(max_log_time, progress) as tell:
@@ -200,7 +201,7 @@ def _search(march: March, max_log_time: float) -> Limit:
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     further = (
         "raise max_log_time to go on"
-        if max_log_time < _STAGES[-1]
+        if max_log_time < LAST
         else "this is as far as it goes: another draw, or a start of a larger scale, may settle sooner"
     )
     raise Undecided(
@@ -232,7 +233,8 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
             "inside",
             float(found.walls),
             found.walls == 0,
-            f"{count(found.walls, 'group touches', 'groups touch')} a wall of the pattern",
+            f"{count(found.walls, 'group touches', 'groups touch') if found.walls else 'no group touches'} a wall of its "
+            "pattern",
         ),
         Evidence(
             "vanishing",

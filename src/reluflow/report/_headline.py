@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..dynamics._limit import LAST
 from ..margins import linearity
 from ..problem._words import count
 
@@ -232,17 +233,23 @@ def _at_rest(end: Limit) -> str:
     net, problem = end.network, end.problem
     if not net.W.any():
         return "Every weight is zero, and there the gradient is zero too; start from weights that are not."
-    if net.slope == 0 and (net.preactivations(problem.data.X) < 0).all():
+    if net.slope == 0 and (net.preactivations(problem.data.X) <= 0).all():
         return f"No neuron is active on any point, so nothing moves them; {_REMEDY}."
     return "There the pulls of the points cancel, so the weights stay bounded and no theorem on margins speaks."
 
 
 def _ended(found: Explanation) -> str:
-    """Say why the run ended and what to do, which is what the error said."""
-    if not found.troubles:
-        return "Why is not known."
-    text = re.sub(r"\s*The flow [^.;]* is used here\.", "", found.troubles[0]).strip().rstrip(".")
-    unsettled = re.match(r"no limit could be confirmed by .*; (.*)", text)
-    if unsettled:  # which of the conditions of a limit are not met is said below
-        return f"The weights had not yet settled to a direction there; {unsettled[1]}."
-    return f"It ended there: {text}."
+    """Say why the run ended and what to do."""
+    trouble = next(iter(found.troubles), "why is not known").rstrip(".")
+    if trouble.startswith("no limit could be confirmed"):  # which condition of a limit is not met is said below
+        last = found.settings.get("max_log_time", LAST)
+        further = (
+            f"following it beyond log t = {last:g} may settle it"
+            if last < LAST
+            else f"log t = {LAST:g} is as far as it goes, but another draw or a start of larger scale may settle sooner"
+        )
+        return f"The weights had not settled to a direction there; {further}."
+    # That what was found is kept goes without saying here.
+    kept = r"[;.] (what was found so far is kept|the flow [a-z ]*is (used here|in \.partial))(?:, and (.*))?$"
+    told = re.sub(kept, lambda match: f"; {match[3]}" if match[3] else "", trouble, flags=re.IGNORECASE)
+    return f"It ended there: {told}."

@@ -252,7 +252,7 @@ class Monotone(Claim):
         changes = np.bincount(run.events["neuron"][crossing], minlength=run.p) if run.events.size else np.zeros(run.p)
         slides = int((kinds == "slide").sum())
         j = int(np.argmax(changes))
-        text = f"at most {int(changes[j])} changes of a neuron (n = {facts.data.n}), {slides} slides."
+        text = f"at most {count(int(changes[j]), 'change')} of a neuron (n = {facts.data.n}), {count(slides, 'slide')}."
         kept = bool(changes[j] <= facts.data.n and slides == 0)
         found.append(judged(self, run, kept, text, (int(changes[j]), slides), (facts.data.n, 0), j))
         return tuple(found)
