@@ -221,6 +221,7 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
     data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
     gap, before, exponent = _approach(run, data, found.margin, log_R, at)
     share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
+    touching = count(found.walls, "group touches", "groups touch") if found.walls else "no group touches"
     return (
         Evidence(
             "quiet",
@@ -233,8 +234,7 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
             "inside",
             float(found.walls),
             found.walls == 0,
-            f"{count(found.walls, 'group touches', 'groups touch') if found.walls else 'no group touches'} a wall of its "
-            "pattern",
+            f"{touching} a wall of its pattern",
         ),
         Evidence(
             "vanishing",

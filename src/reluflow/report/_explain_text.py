@@ -70,7 +70,8 @@ def show(found: Explanation, out: Console, width: int = 100) -> None:
 
     for line in lines(found):
         if not line.body:
-            out.print(Text(line.label, style="bold"), soft_wrap=True)
+            for part in textwrap.wrap(line.label, width) or [""]:
+                out.print(Text(part, style="bold"), soft_wrap=True)
             continue
         short = line.label in _SHORT_LABELS
         label = " " * line.indent + (f"{line.label:<{_SHORT if short else _LABEL - 1}} " if line.label else "")
