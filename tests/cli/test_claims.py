@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -116,7 +117,7 @@ def test_explain_uses_a_wide_terminal():
     def longest(**options):
         out = Console(file=io.StringIO(), highlight=False, no_color=True, **options)
         _print(out, found, None)
-        return max(map(len, out.file.getvalue().splitlines()))
+        return max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", out.file.getvalue()).splitlines()))
 
     assert 120 < longest(force_terminal=True, width=150) <= 150
     assert longest(force_terminal=True, width=300) <= 160
