@@ -119,7 +119,7 @@ def test_an_interrupted_run_is_printed_and_saved(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--step", 0.1], "either --steps (iterations)"),
+        (["--steps", 5, "--epochs", 5], "either --steps (iterations)"),
         (["--step", 0, "--steps", 5], "step must be a positive number"),
         (["--step", 0.1, "--steps", 5, "--method", "newton"], "choose one of 'gd', 'sgd', 'adam'"),
         (["--step", 0.1, "--steps", 5, "--method", "sgd"], "needs a batch size"),

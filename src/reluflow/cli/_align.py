@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, TimeLimit, busy, fed_by, finish, print_table, read_problem
+from ._common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..sectors import AlignmentConstants, ExtremalDirections
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def align(
     problem: Problem,
     branch: Annotated[str, typer.Option(help="At a ridge: the regular solution, or leave.")] = "regular",
@@ -123,6 +124,8 @@ def _groups(early: Alignment, ends: ExtremalDirections) -> list[dict[str, Any]]:
 def _print(
     out: Console, early: Alignment, ends: ExtremalDirections, rows: list[dict[str, Any]], document: dict[str, Any]
 ) -> None:
+    from ..problem._words import count
+
     out.print(repr(early.problem))
     out.print(repr(early))
     out.print()
@@ -151,7 +154,7 @@ def _print(
         title="Where the neurons go",
     )
     if len(rows) > 20:
-        out.print(f"... and {len(rows) - 20} more groups (--json prints all)")
+        out.print(f"... and {count(len(rows) - 20, 'more group')} (--json prints all)")
     out.print()
     bounds = document["bounds"]
     if bounds is None:
@@ -162,10 +165,8 @@ def _print(
             f"t_1 = {bounds['t_1']:.6g}."
         )
     if document["nonunique"]:
-        out.print(
-            f"{len(document['nonunique'])} neurons meet a place where the flow is not unique; "
-            "--branch leave follows the other solution."
-        )
+        many = count(len(document["nonunique"]), "neuron meets", "neurons meet")
+        out.print(f"{many} a place where the flow is not unique; --branch leave follows the other solution.")
     if document["plot"]:
         out.print(f"Picture written to {document['plot']}")
 

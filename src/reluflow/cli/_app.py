@@ -12,6 +12,7 @@ from .. import __version__
 from . import _data
 from ._align import align
 from ._certify import certify
+from ._claims import claims
 from ._common import Command, Json, Verbs, emit
 from ._compare import compare
 from ._descend import descend
@@ -36,6 +37,7 @@ app.command(cls=Command)(align)
 app.command(cls=Command)(certify)
 app.command(cls=Command)(check)
 app.command(cls=Command)(compare)
+app.command(cls=Command)(claims)
 app.command(cls=Command)(descend)
 app.command(cls=Command)(explain)
 app.command(cls=Command)(flow)

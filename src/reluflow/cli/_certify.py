@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..problem._words import count
 from ._common import (
     NETWORK_HELP,
     Bias,
@@ -346,8 +347,6 @@ def _best_words(best: dict[str, Any]) -> str:
 
 
 def _network_rows(net: dict[str, Any]) -> list[tuple[str, str]]:
-    from ..problem._words import count
-
     rows = [
         ("network", f"{count(net['neurons'], 'neuron')}, {net['source']}"),
         ("its normalised margin", f"{net['margin']:.12g}"),
@@ -391,8 +390,6 @@ def _separator_words(found: dict[str, Any]) -> str:
         return (
             f"none: a convex combination of {len(proof['samples'])} signed points vanishes to {proof['residual']:.1e}"
         )
-    from ..problem._words import count
-
     ties = f", {', '.join(found['degenerate'])}" if found["degenerate"] else ""
     tight = count(len(found["support"]), "tight point")
     return f"margin {found['margin']:.12g}, {tight}{ties}, residual {found['residual']:.1e}"

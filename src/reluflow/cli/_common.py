@@ -304,7 +304,7 @@ def busy(what: str) -> AbstractContextManager[object]:
 
 def group(text: str) -> typer.Typer:
     """Make a verb that has verbs of its own; alone it prints its help."""
-    app = typer.Typer(help=text)
+    app = typer.Typer(help=text, cls=Group)
 
     @app.callback(invoke_without_command=True)
     def alone(ctx: typer.Context) -> None:
@@ -314,8 +314,28 @@ def group(text: str) -> typer.Typer:
     return app
 
 
+def _plain_flags(parameters: Any) -> Any:
+    """Leave the type of flags out of the help: there is nothing to write after them."""
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return parameters
+
+
+class Group(TyperGroup):
+    """A verb that has verbs of its own."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, which are what the help shows."""
+        return _plain_flags(super().get_params(ctx))
+
+
 class Command(TyperCommand):
     """A command that answers mistakes with a message and an exit code."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, which are what the help shows."""
+        return _plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
@@ -350,7 +370,7 @@ class Command(TyperCommand):
             _bug(as_json, exc)
 
 
-class Verbs(TyperGroup):
+class Verbs(Group):
     """The commands together: answers a wrong command line in plain words."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:

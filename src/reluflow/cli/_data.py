@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
+from ._common import Command, Data, Json, busy, emit, fed_by, group, or_built_in, print_table, read_data
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +55,7 @@ def list_(json: Json = False) -> None:
 
 
 @app.command("show", cls=Command)
-@fed_by(read_data)
+@fed_by(or_built_in(read_data, BUILT_IN))
 def show(
     data: Dataset,
     rows: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 5,
@@ -126,6 +127,8 @@ def _first_line(function: Any) -> str:
 
 
 def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None:
+    from ..problem._words import count
+
     lines: list[tuple[str, object]] = [
         ("name", data.name or "-"),
         ("samples", f"{facts.n} ({facts.positives} positive, {facts.negatives} negative)"),
@@ -150,7 +153,7 @@ def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None
         body = [[f"{label:+g}", *(f"{v:.4g}" for v in row)] for label, row in zip(data.y[:rows], shown, strict=True)]
         names = [f"x{k + 1}" for k in range(data.d)] if data.names is None else data.names
         print_table(out, ["y", *(textwrap.shorten(name, 12) or "-" for name in names[: shown.shape[1]])], body)
-        left = [f"{data.n - len(shown)} more samples"] if data.n > len(shown) else []
-        left += [f"{data.d - shown.shape[1]} more columns"] if data.d > shown.shape[1] else []
+        left = [count(data.n - len(shown), "more sample")] if data.n > len(shown) else []
+        left += [count(data.d - shown.shape[1], "more column")] if data.d > shown.shape[1] else []
         if left:
             out.print(f"... and {', '.join(left)}")

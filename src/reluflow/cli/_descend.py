@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, TimeLimit, fed_by, finish, print_table, read_problem
+from ._common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 from ._output import check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
     from ..dynamics import Trajectory
     from ..problem import Problem
 
+_STEPS = 10_000  # where neither steps nor epochs are given
 _ROWS = 12  # records shown; --json and --save hold all
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def descend(
     problem: Problem,
-    step: Annotated[float, typer.Option(help="The step.", show_default=False)],
+    step: Annotated[
+        float | None, typer.Option(help="The step (default: 0.001 for adam, else a tenth of the fastest growth time).")
+    ] = None,
     method: Annotated[str, typer.Option(help="gd, sgd or adam.")] = "gd",
-    steps: Annotated[int | None, typer.Option(help="Number of iterations.")] = None,
+    steps: Annotated[int | None, typer.Option(help=f"Number of iterations (default {_STEPS}).")] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of passes over the data, instead of --steps.")] = None,
     batch: Annotated[int | None, typer.Option(help="Batch size (sgd, adam).")] = None,
     order_seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
@@ -58,7 +62,7 @@ def descend(
             problem,
             method,
             step=step,
-            steps=steps,
+            steps=_STEPS if steps is None and epochs is None else steps,
             epochs=epochs,
             batch=batch,
             seed=order_seed,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..report import Explanation
 
 
+_WIDEST = 160  # longer lines are hard to read
+
+
 @fed_by(or_built_in(read_problem, BUILT_IN))
 def explain(
     problem: Problem,
@@ -76,6 +79,6 @@ def command_line(given: dict[str, Any]) -> str:
 def _print(terminal: Console, found: Explanation, out: Path | None) -> None:
     from ..report._explain_text import show
 
-    show(found, terminal, min(terminal.width, 110) if terminal.is_terminal else 100)
+    show(found, terminal, min(terminal.width, _WIDEST) if terminal.is_terminal else 100)
     if out is not None:
         terminal.print(f"\nReport written to {out}")

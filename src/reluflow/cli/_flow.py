@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, TimeLimit, emit, fed_by, finish, print_table, read_problem
+from ._common import Json, TimeLimit, emit, fed_by, finish, or_built_in, print_table, read_problem
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,7 @@ _MOST_GROUPS = 20
 _ON_WALL = 1e-9  # |cos| below which a neuron counts as lying on the hyperplane of a sample
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def flow(
     problem: Problem,
     until: Annotated[
@@ -127,7 +128,7 @@ def _count(kinds: Any) -> tuple[list[str], list[int]]:
     import numpy as np
 
     names, counts = np.unique(kinds, return_counts=True)
-    return [str(name) for name in names], [int(count) for count in counts]
+    return [str(name) for name in names], [int(n) for n in counts]
 
 
 def _moments(run: Trajectory) -> list[int]:
@@ -202,6 +203,8 @@ def _state(net: Network, neuron: int, side: Any) -> str:
 
 
 def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(run.problem))
     out.print(repr(run).split("\n")[0])
     out.print()
@@ -210,8 +213,8 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         ("phase", "log t from", "to", "steps"),
         [(f.name, f"{f.log_start:.6g}", f"{f.log_end:.6g}", f.steps) for f in run.phases],
     )
-    events = ", ".join(f"{count} {kind}" for kind, count in document["events"].items())
-    out.print(f"\n{run.events.size} events{': ' + events if events else ''}\n")
+    events = ", ".join(f"{n} {kind}" for kind, n in document["events"].items())
+    out.print(f"\n{count(run.events.size, 'event')}{': ' + events if events else ''}\n")
     names = ("log_time", "log_loss", "min_margin", "normalized_margin", "stable_rank")
     print_table(
         out,
@@ -237,7 +240,7 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         title="At the end (neurons of one sign that see every sample from the same side)",
     )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print(
         f"\n{100 * final['accuracy']:.4g} % of the samples are classified correctly; "
         f"drift of the conserved quantity {final['balance_drift']:.1e}."

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, TimeLimit, fed_by, finish, print_table, read_problem
+from ._common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 from ._flow import _MOST_GROUPS, keep_partial, sign_word
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def limit(
     problem: Problem,
     max_log_time: Annotated[float, typer.Option(help="Logarithm of the time at which to give up.")] = 1e10,
@@ -99,6 +100,8 @@ def _document(end: Limit) -> dict[str, Any]:
 
 
 def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(end.problem))
     out.print(f"\n{end.kind}: {end.reason}\n")
     mark = {True: "yes", False: "no", None: "?"}
@@ -125,7 +128,7 @@ def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
             title="Groups of neurons in the limit",
         )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print()
     if end.optimum is None:
         out.print("The largest margin of any network was not computed (--optimum does it).")

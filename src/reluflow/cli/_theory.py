@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", "Finding", "Prediction")
 
-BUILT_IN = "ML-F6"  #: data of the theory verbs where none are named: five points in the plane
+BUILT_IN = "ML-F6"  #: data where none are named: five points in the plane
 
 Paper = Annotated[str | None, typer.Option(help="Only the claims of one paper: PL, ML, SBG or LL.")]
 Claims = Annotated[

@@ -13,6 +13,7 @@ from ..data import takes_data
 from ..problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
 from ..problem import time_limit as within
 from ..problem._arrays import is_number
+from ..problem._words import count
 from ._align_path import Paths
 from ._align_run import FATES, Halt, run, starts
 from ._align_surfaces import surfaces
@@ -233,8 +234,9 @@ class Alignment:
         twofold = int(self.nonunique.sum())
         doubt = f", {twofold} not unique" if twofold else ""
         return (
-            f"Alignment of {self.p} neurons on {self.problem.data.n} samples: {counts}{doubt}\n"
-            f"  last event at t = {self.last_event.max():.6g}; {pieces} changes, {len(self.groups)} groups"
+            f"Alignment of {count(self.p, 'neuron')} on {count(self.problem.data.n, 'sample')}: {counts}{doubt}\n"
+            f"  last event at t = {self.last_event.max():.6g}; {count(pieces, 'change')}, "
+            f"{count(len(self.groups), 'group')}"
         )
 
 

@@ -26,7 +26,7 @@ def descend(
     problem: Problem,
     method: Method = "gd",
     *,
-    step: float,
+    step: float | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     schedule: Schedule = "fixed",
@@ -63,8 +63,9 @@ def descend(
     method : {"gd", "sgd", "adam"}
         Full gradient; batches, drawn without replacement in an order that is new in every epoch; Adam (with full
         gradients, or with batches where ``batch`` is given).
-    step : float
-        The step :math:`\eta`.
+    step : float, optional
+        The step :math:`\eta`. Default: 0.001 for ``adam``, else :math:`0.1 / (r\, g(0) \sum_i |x_i|)`, a tenth of the
+        shortest time in which a tiny neuron can grow e-fold.
     steps, epochs : int
         How long: iterations, or passes over the data. One of the two is needed.
     schedule : {"fixed", "loss-scaled", "loss-log-scaled"}
@@ -133,7 +134,7 @@ def descend(
     batch = _check_batch(problem, method, batch)
     plan = Plan(
         _choice("method", method, Method),
-        _positive("step", step),
+        _default_step(problem, method) if step is None else _positive("step", step),
         _choice("schedule", schedule, Schedule),
         _check_steps(problem, steps, epochs, batch),
         batch,
@@ -174,6 +175,10 @@ def descend(
             result,
         )
     return result
+
+
+def _default_step(problem: Problem, method: str) -> float:
+    return 1e-3 if method == "adam" else 0.1 / (problem.speed * float(problem.data.norms.sum()))
 
 
 def _settings(plan: Plan, until_loss: float | None, marks: list[int], tolerance: float) -> dict[str, Any]:

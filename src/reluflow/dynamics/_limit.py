@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..data import takes_data
 from ..margins import KKT, GlobalMargin
 from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
+from ..problem._words import count
 from ._flow import Until, begin, check_effort, kept
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached, named
@@ -21,6 +23,7 @@ from ._trajectory import Trajectory
 
 #: Log times at which the patterns reached are put to the test.
 _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+LAST = _STAGES[-1]  #: largest log time that can be asked for
 
 _QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
 _KKT = 1e-9
@@ -159,8 +162,8 @@ def limit(
     from ._flow_progress import bar
 
     check_effort(rtol, max_steps)
-    if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
-        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")
+    if not is_number(max_log_time) or not 0 < max_log_time <= LAST:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LAST:g} is needed.")
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with within(time_limit):
         with bar(max_log_time, progress) as tell:
@@ -202,9 +205,13 @@ def _search(march: March, max_log_time: float) -> Limit:
         if not failed:
             return _accept(march, found, evidence)
         why = "; ".join(f"{e.name}: {e.text}" for e in failed)
+    further = (
+        "a larger max_log_time goes on"
+        if max_log_time < LAST
+        else "this is as far as it goes: another draw, or a start of a larger scale, may settle sooner"
+    )
     raise Undecided(
-        f"no limit could be confirmed {march.standing()}: {why}; what was found so far is kept"
-        + (", and a larger max_log_time goes on." if max_log_time < _STAGES[-1] else "."),
+        f"no limit could be confirmed {march.standing()}: {why}; what was found so far is kept, and {further}.",
         recorder.result(),
     )
 
@@ -219,6 +226,7 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
     data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
     gap, before, exponent = _approach(run, data, found.margin, log_R, at)
     share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
+    touching = count(found.walls, "group touches", "groups touch") if found.walls else "no group touches"
     return (
         Evidence(
             "quiet",
@@ -227,12 +235,19 @@ def _evidence(recorder: Recorder, found: Candidate) -> tuple[Evidence, ...]:
             f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event",
         ),
         Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
-        Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
+        Evidence(
+            "inside",
+            float(found.walls),
+            found.walls == 0,
+            f"{touching} a wall of its pattern",
+        ),
         Evidence(
             "vanishing",
             slowest,
             slowest < 1 - 1e-9,
-            f"{len(decays)} groups decay, the slowest like R^{slowest - 1:.3g}",
+            f"{count(len(decays), 'group decays', 'groups decay')}, the slowest like R^{slowest - 1:.3g}"
+            if decays
+            else "no group has to vanish",
         ),
         Evidence(
             "approach",
@@ -266,15 +281,21 @@ def _lost(march: March, reached: Reached, found: Lost, grown: float) -> Limit:
     net = reached.state.network(problem.net.slope).normalized(problem.train)
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
-    reason = (
-        f"{found.points.size} of {problem.data.n} points ({named(found.points)}) are felt by no neuron any more: "
-        f"the loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
-    )
+    stalled = _stalled(found.points, problem.data.n, floor)
+    reason = f"{stalled}; on the others the flow has margin {margin:.6g}"
     evidence = (
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
         Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
     )
     return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run)
+
+
+def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
+    verb = "is" if points.size == 1 else "are"
+    return (
+        f"{points.size} of {count(n, 'point')} ({named(points)}) {verb} felt by no neuron any more: the loss tends "
+        f"to {floor:.6g} and no margin limit exists"
+    )
 
 
 def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
@@ -292,8 +313,7 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
     n, lost = problem.data.n, problem.data.n - found.live.size
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
-        what = "one group" if len(living) == 1 else f"{len(living)} groups"
-        reason = f"{what} of neurons, normalised margin {found.margin:.10g}"
+        reason = f"{count(len(living), 'group')} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
             problem, "margin", found.network, found.margin, found.groups, found.certificate, evidence, 0.0, reason, run
         )
@@ -305,19 +325,16 @@ def _accept(march: March, found: Candidate, evidence: tuple[Evidence, ...]) -> L
             "lost",
             beyond,
             beyond < 0,
-            f"on the {lost} lost points every living group is negative, at most {beyond:.2e}",
+            f"on the {count(lost, 'lost point')} every living group is negative, at most {beyond:.2e}",
         ),
     )
     if beyond >= 0:
         raise Undecided(
-            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: "
-            f"{evidence[-1].text}.",
+            f"{count(lost, 'point is', 'points are')} felt by no neuron now, but the limit of the others would "
+            f"activate one: {evidence[-1].text}.",
             run,
         )
-    reason = (
-        f"{lost} of {n} points ({named(missing)}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
-        f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
-    )
+    reason = f"{_stalled(missing, n, floor)}; on the other points the margin tends to {found.margin:.10g}"
     return Limit(
         problem, "stall", found.network, found.margin, found.groups, found.certificate, evidence, floor, reason, run
     )
@@ -329,7 +346,7 @@ def _resting(march: March, reached: Reached) -> Limit:
     loss = float(np.exp(problem.log_loss(net)))
     wrong = np.flatnonzero(net.margins(problem.data) <= 0)
     reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {problem.data.n} points"
+        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {count(problem.data.n, 'point')}"
         f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
         "limit at infinity"
     )

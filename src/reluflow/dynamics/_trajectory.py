@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..problem import Dataset, Network, Problem, ProblemError
 from ..problem._arrays import Array, is_number, read_npz
+from ..problem._words import count
 
 if TYPE_CHECKING:
     import xarray
@@ -198,9 +199,10 @@ class Trajectory:
         return np.stack([net.margins(self.problem.data) for net in self.networks()])
 
     def normalized_margin(self) -> Array:
-        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``."""
+        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``; nan for a zero network."""
         data, train = self.problem.data, self.problem.train
-        return np.array([net.normalized_margin(data, train) for net in self.networks()])
+        pairs = zip(self.networks(), np.isfinite(self.log_norm), strict=True)
+        return np.array([net.normalized_margin(data, train) if live else np.nan for net, live in pairs])
 
     def smoothed_margin(self) -> Array:
         r""":math:`\tilde\gamma = \ell^{-1}(L/r) / |\theta|^H`, shape (T,); -inf where the norm is below every double.
@@ -323,9 +325,9 @@ class Trajectory:
 
     def __repr__(self) -> str:
         what = "Flow" if self.method == "flow" else f"Run of {self.method}"
-        how = ", ".join(f"{phase.name} {phase.steps} steps" for phase in self.phases)
+        how = ", ".join(f"{phase.name} {count(phase.steps, 'step')}" for phase in self.phases)
         return (
-            f"{what} of {self.p} neurons: {len(self)} records, log t from {self.log_time[0]:.6g} to "
+            f"{what} of {count(self.p, 'neuron')}: {count(len(self), 'record')}, log t from {self.log_time[0]:.6g} to "
             f"{self.log_time[-1]:.6g}, log loss {self.log_loss[0]:.6g} to {self.log_loss[-1]:.6g}\n"
-            f"  {self.events.size} events{'; ' + how if how else ''}"
+            f"  {count(self.events.size, 'event')}{'; ' + how if how else ''}"
         )

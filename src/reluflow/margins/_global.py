@@ -11,6 +11,7 @@ from ..problem import Dataset, Interrupted, Network, NotSeparable, OutOfTime, Pr
 from ..problem import time_limit as limited
 from ..problem._arrays import Array, is_number
 from ..problem._network import check_slope
+from ..problem._words import count
 from ..sectors._cells import parallel_owners
 from ._global_bracket import Bracket, bracket
 from ._global_master import Point, Rows, lift
@@ -68,7 +69,9 @@ class GlobalMargin:
     def __repr__(self) -> str:
         bounds = f"{self.lower:.12g}" if self.exact else f"{self.lower:.12g} .. {self.upper:.12g}"
         word = "exact" if self.exact else "not closed"
-        return f"GlobalMargin: {bounds} ({word}, gap {self.gap:.1e}), {self.network.p} neurons, by {self.method}"
+        return (
+            f"GlobalMargin: {bounds} ({word}, gap {self.gap:.1e}), {count(self.network.p, 'neuron')}, by {self.method}"
+        )
 
 
 def global_max_margin(

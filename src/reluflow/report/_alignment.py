@@ -85,7 +85,7 @@ def _draw_plane(axes: Any, early: Alignment) -> None:
             axes.plot([], [], color=colour, ls=style, label=label)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
     axes.set_title("data, sectors, extremal directions")
-    axes.legend(loc="upper right", fontsize=8, framealpha=0.9)
+    _legend_below(axes)
 
 
 def _draw_paths(axes: Any, early: Alignment) -> None:
@@ -112,7 +112,12 @@ def _draw_paths(axes: Any, early: Alignment) -> None:
     axes.set_yticks(range(0, 361, 45))
     more = f", first {_MOST} of {early.p}" if early.p > _MOST else ""
     axes.set_title(f"neurons turning; dots are events{more}")
-    axes.legend(loc="upper right", fontsize=8, framealpha=0.9)
+    _legend_below(axes)
+
+
+def _legend_below(axes: Any) -> None:
+    """Explain the marks where no sample and no neuron can be."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8)
 
 
 def _angle(directions: Any) -> Any:

@@ -18,6 +18,7 @@ from ..problem import Interrupted, Network, Problem, ProblemError, Stopped, Unde
 from ..problem import time_limit as within
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ._explain_sights import Sight, sights
+from ._headline import headline
 
 Item = TypeVar("Item")
 
@@ -135,14 +136,10 @@ class Explanation:
         """The outcome."""
         return _summarize(self)
 
-    @property
-    def unconfirmed(self) -> str:
-        """Why there is no limit, in one sentence; empty where it was confirmed."""
-        if self.limit is not None:
-            return ""
-        why = next(iter(self.troubles), "the flow was not followed.")
-        known = "no limit could be confirmed"
-        return "No limit was confirmed" + (why.removeprefix(known) if why.startswith(known) else f": {why}")
+    @cached_property
+    def headline(self) -> tuple[str, str]:
+        """What is learned, and why, in two plain sentences; where no limit was confirmed, that, and why not."""
+        return headline(self)
 
     @property
     def sentence(self) -> str:
@@ -174,6 +171,7 @@ class Explanation:
         """Everything that fits into a JSON document; of the trajectory a summary."""
         run = self.trajectory
         return {
+            "headline": list(self.headline),
             "problem": _describe(self.problem),
             "findings": [item.to_dict() for item in self.findings],
             "predictions": [item.to_dict() for item in self.predictions],

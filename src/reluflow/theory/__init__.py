@@ -3,9 +3,22 @@
 from ._base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
 from ._facts import Facts
 from ._hints import Hint, hints
-from ._verdicts import check, citation, claim, claims, coverage, monitor, not_computable, predict
+from ._references import PAPERS
+from ._verdicts import (
+    Statement,
+    check,
+    citation,
+    claim,
+    claims,
+    coverage,
+    monitor,
+    not_computable,
+    predict,
+    statements,
+)
 
 __all__ = [
+    "PAPERS",
     "Claim",
     "Condition",
     "Evidence",
@@ -15,6 +28,7 @@ __all__ = [
     "Hint",
     "Observation",
     "Prediction",
+    "Statement",
     "assume",
     "check",
     "citation",
@@ -26,4 +40,5 @@ __all__ = [
     "monitor",
     "not_computable",
     "predict",
+    "statements",
 ]

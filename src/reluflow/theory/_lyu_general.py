@@ -6,6 +6,7 @@ import numpy as np
 
 from ..dynamics import Trajectory
 from ..problem import Network
+from ..problem._words import count
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._lyu_conditions import logistic, no_branching, separable, separator
@@ -207,10 +208,10 @@ class NeuronThatLives(Claim):
         first = facts.both_layers, logistic(facts), separable(facts), slope
         if found is None:
             return first
-        count = int((~np.isnan(found.log_c)).sum())
-        why = f"{count} of {facts.net.p} neurons qualify."
+        good = int((~np.isnan(found.log_c)).sum())
+        why = f"of {count(facts.net.p, 'neuron')} {good} qualify."
         name = "a neuron on the right side of w*"
-        return (*first, Condition(name, count > 0, "numerical", count, 1, found.best, why))
+        return (*first, Condition(name, good > 0, "numerical", good, 1, found.best, why))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         found = self._escape(facts)
@@ -292,9 +293,10 @@ class Ridges(Claim):
             return ()
         kinds, counts = np.unique(run.events["kind"], return_counts=True)
         met = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
-        ridges = int(met.get("ridge", 0))
+        ridges, slides = int(met.get("ridge", 0)), int(met.get("slide", 0))
         crossed = int(met.get("activate", 0) + met.get("deactivate", 0))
-        text = f"{crossed} crossings, {met.get('slide', 0)} slides, {ridges} ridges among {facts.net.p} neurons."
+        words = ", ".join(count(n, name) for n, name in ((crossed, "crossing"), (slides, "slide"), (ridges, "ridge")))
+        text = f"{words} among {count(facts.net.p, 'neuron')}."
         where = None if not ridges else int(np.flatnonzero(run.events["kind"] == "ridge")[0])
         return (self.seen(ridges == 0, text, ridges, 0, where),)
 

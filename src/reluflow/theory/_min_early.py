@@ -8,6 +8,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ..sectors import sector
 from ._base import Array, Claim, Condition, Groups, Observation, Prediction
 from ._facts import Facts
@@ -251,7 +252,7 @@ class Monotone(Claim):
         changes = np.bincount(run.events["neuron"][crossing], minlength=run.p) if run.events.size else np.zeros(run.p)
         slides = int((kinds == "slide").sum())
         j = int(np.argmax(changes))
-        text = f"at most {int(changes[j])} changes of a neuron (n = {facts.data.n}), {slides} slides."
+        text = f"at most {count(int(changes[j]), 'change')} of a neuron (n = {facts.data.n}), {count(slides, 'slide')}."
         kept = bool(changes[j] <= facts.data.n and slides == 0)
         found.append(judged(self, run, kept, text, (int(changes[j]), slides), (facts.data.n, 0), j))
         return tuple(found)
@@ -498,7 +499,8 @@ def _alignment_prediction(claim: Claim, facts: Facts, due: float) -> Prediction:
     groups: Groups = facts.groups
     sure = guaranteed(facts)
     text = (
-        f"by t = {due:.6g} {groups.plus.size} neurons are in S+, {groups.minus.size} in S-, {groups.dead.size} dead; "
+        f"by t = {due:.6g} {count(groups.plus.size, 'neuron is', 'neurons are')} in S+, {groups.minus.size} in S-, "
+        f"{groups.dead.size} dead; "
         f"{sure.plus.size + sure.minus.size} of them are known from the signs at the start alone."
     )
     return claim.promise(text, groups=groups)

@@ -7,6 +7,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._min_early import alignment_premises, chosen_split, eps_for_t_1, if_strict, printed_eps
@@ -112,8 +113,8 @@ class Trapping(Claim):
                 text = f"neuron {j} left {name} at {when(run.log_time[k + 1])}."
                 found.append(judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)))
             elif inside.any():
-                count = int(inside.any(axis=0).sum())
-                found.append(self.seen(True, f"{count} neurons entered {name}, none left.", 0, 0))
+                many = count(int(inside.any(axis=0).sum()), "neuron")
+                found.append(self.seen(True, f"{many} entered {name}, none left.", 0, 0))
         still = seen.dead[:-1] & seen.dead[1:]
         with np.errstate(invalid="ignore"):
             moved = np.abs(np.diff(run.directions, axis=0)).max(axis=2) + np.nan_to_num(
@@ -421,6 +422,8 @@ class Growth(Claim):
         return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        if np.isneginf(run.log_norm[0]):  # a zero network stays zero
+            return ()
         # Times of e^1000 are inf; at a loss of 0 the product is then 0, not nan.
         with np.errstate(over="ignore", divide="ignore"):
             allowed = np.exp(run.log_time + np.log(facts.x_max) + facts.problem.log_loss())

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ..sectors import class_sectors
 from ._base import Claim, Condition, Observation, Prediction
 from ._facts import Facts
@@ -101,8 +102,9 @@ class EarlySectors(Claim):
                 directions[members] = total / np.linalg.norm(total)
         late = float(facts.alignment.last_event.max())
         text = (
-            f"{groups.plus.size} neurons turn to the sum of the positive class, {groups.minus.size} to that of the "
-            f"negative class, {groups.dead.size} die; the last change of an active set is at t = {late:.6g}."
+            f"{count(groups.plus.size, 'neuron turns', 'neurons turn')} to the sum of the positive class, "
+            f"{groups.minus.size} to that of the negative class, {count(groups.dead.size, 'dies', 'die')}; the last "
+            f"change of an active set is at t = {late:.6g}."
         )
         several = np.flatnonzero(facts.alignment.nonunique)
         if several.size:
@@ -116,8 +118,8 @@ class EarlySectors(Claim):
             j = int(np.argmin(seen.trapped[-1]))
             enough = due == 0 or run.log_time[-1] > log(2 * due)
             text = f"neuron {j} is neither in its sector nor dead at {when(run.log_time[-1])}."
-            count = int((~seen.trapped[-1]).sum())
-            return (judged(self, run, False if enough else None, text, count, 0, (len(run) - 1, j)),)
+            free = int((~seen.trapped[-1]).sum())
+            return (judged(self, run, False if enough else None, text, free, 0, (len(run) - 1, j)),)
         text = f"every neuron is in its sector or dead at {when(run.log_time[done])}."
         found = [self.seen(True, text, float(run.log_time[done]), log(due) if due > 0 else None, done)]
         expected = np.zeros((2, run.p), bool)
@@ -229,7 +231,8 @@ class Absorbing(Claim):
             text = f"neuron {j} left its sector at {when(run.log_time[k + 1])}."
             return (judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)),)
         last = int(np.argmax(seen.home, axis=0)[entered].max())
-        text = f"{int(entered.sum())} neurons entered their sectors, the last at {when(run.log_time[last])}; none left."
+        many = count(int(entered.sum()), "neuron")
+        text = f"{many} entered the sector of its sign, the last at {when(run.log_time[last])}; none left."
         return (self.seen(True, text, 0, 0, last),)
 
 
@@ -256,7 +259,7 @@ class MonotoneActivations(Claim):
         events = run.events[crossing & (run.events["sample"] >= 0)]
         towards = np.where(events["kind"] == "activate", 1, -1)
         wrong = towards * facts.signs[events["neuron"]] * facts.data.y[events["sample"]] < 0
-        text = f"{events.size} changes of active sets, all in the right direction."
+        text = f"{count(events.size, 'change')} of active sets, all in the right direction."
         if wrong.any():
             bad = events[np.argmax(wrong)]
             text = f"neuron {bad['neuron']} and sample {bad['sample']}: '{bad['kind']}' at {when(bad['log_time'])}."

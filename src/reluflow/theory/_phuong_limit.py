@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..problem import Network
+from ..problem._words import count
 from ..sectors import exact_signs
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
@@ -200,8 +201,8 @@ class MainTheorem(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         groups = facts.groups
         text = (
-            f"{groups.plus.size} neurons converge in direction to w+, {groups.minus.size} to w-, {groups.dead.size} "
-            "are dead; the split inside a group is not predicted."
+            f"{count(groups.plus.size, 'neuron converges', 'neurons converge')} in direction to w+, "
+            f"{groups.minus.size} to w-, {groups.dead.size} dead at the end; the split inside a group is not predicted."
         )
         # As printed the probability is that not all neurons die (PL-E10).
         sure = 1 - 2.0**-facts.net.p
@@ -466,7 +467,9 @@ class GlobalOptimum(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         top = self.bounds(facts)["largest_margin"]
         margins = run.normalized_margin()
-        k = int(np.argmax(margins))
+        if np.isnan(margins).all():  # a zero network has none
+            return ()
+        k = int(np.nanargmax(margins))
         text = f"largest normalised margin seen: {margins[k]:.10g}, at most {top:.10g} is possible."
         return (self.seen(bool(margins[k] <= top * (1 + 1e-9)), text, float(margins[k]), top, k),)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..data import takes_data
+from ..data._registry import suggestion
 from ..dynamics import Trajectory
 from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
 from ..problem import time_limit as within
@@ -33,35 +34,45 @@ def claims(paper: str | None = None) -> tuple[Claim, ...]:
     >>> [claim.id for claim in claims("PL")][:2]
     ['C-INV1', 'C-INV2']
     """
-    if paper is not None and paper not in _MODULES:
+    return tuple(one for key in _papers(paper) for one in _module(key).CLAIMS)
+
+
+def _papers(paper: str | None) -> tuple[str, ...]:
+    """Return the keys asked for; upper and lower case are the same."""
+    if paper is None:
+        return tuple(_MODULES)
+    if not isinstance(paper, str) or paper.upper() not in _MODULES:
         raise ProblemError(f"paper {paper!r} is not known; choose one of {', '.join(_MODULES)}.")
-    names = _MODULES.values() if paper is None else (_MODULES[paper],)
-    return tuple(claim for name in names for claim in import_module(f".{name}", __package__).CLAIMS)
+    return (paper.upper(),)
+
+
+def _module(paper: str) -> Any:
+    return import_module(f".{_MODULES[paper]}", __package__)
 
 
 @cache
 def not_computable() -> dict[str, str]:
     """Return the statements that no program can put to the test, with the reason."""
     found: dict[str, str] = {}
-    for name in _MODULES.values():
-        found |= import_module(f".{name}", __package__).NOT_COMPUTABLE
+    for key in _MODULES:
+        found |= _module(key).NOT_COMPUTABLE
     return found
 
 
 def claim(name: str) -> Claim:
-    """Return the claim with this id.
+    """Return the claim with this id; upper and lower case are the same.
 
-    >>> claim("PL-T1").paper
-    'PL'
+    >>> claim("PL-T1").paper, claim("ml-t1a").id
+    ('PL', 'ML-T1a')
     """
-    for one in claims():
-        if name == one.id or name in one.also:
-            return one
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(name), [c.id for c in claims()], 3, 0.4)
-    hint = f"; near it are {', '.join(close)}" if close else ""
-    raise ProblemError(f"there is no claim {name!r}{hint}. reluflow.theory.claims() lists them all.")
+    known = {known: one for one in claims() for known in (one.id, *one.also)}
+    folded = {known.casefold(): one for known, one in known.items()}
+    found = folded.get(str(name).strip().casefold())
+    if found is None:
+        raise ProblemError(
+            f"there is no claim {name!r}{suggestion(name, known) or ';'} `reluflow claims` lists them all."
+        )
+    return found
 
 
 @takes_data(Facts)
@@ -237,12 +248,54 @@ def _keys(item: Any) -> Iterator[str]:
     if isinstance(item, (list, tuple)):
         for part in item:
             yield from _keys(part)
-    elif isinstance(item, str) and item in BIBTEX:
-        yield item
+    elif isinstance(item, str) and (item in BIBTEX or item.upper() in BIBTEX):
+        yield item if item in BIBTEX else item.upper()
     else:
         one = item if isinstance(item, Claim) else claim(getattr(item, "claim", item))
         yield one.paper
         yield from one.sources
+
+
+class Statement(NamedTuple):
+    """A statement of a paper and what is done about it.
+
+    Attributes
+    ----------
+    id : str
+    also : tuple of str
+        Ids of the statements that are covered with it.
+    paper : str
+    statement : str
+        Empty where it is not computable.
+    status : tuple of str
+        Of ``checked``, ``predicted``, ``bounded``, ``monitored``; or ``not computable``.
+    refuted_by : str
+        What would refute it; why nothing can, where it is not computable.
+    test : str
+    """
+
+    id: str
+    also: tuple[str, ...]
+    paper: str
+    statement: str
+    status: tuple[str, ...]
+    refuted_by: str
+    test: str
+
+
+def statements(paper: str | None = None) -> list[Statement]:
+    """List all statements, or those of one paper, with what is done about each.
+
+    >>> [one.status for one in statements("PL") if one.id == "PL-T1"]
+    [('checked', 'predicted', 'monitored')]
+    """
+    found = []
+    for key in _papers(paper):
+        for one in _module(key).CLAIMS:
+            found.append(Statement(one.id, one.also, key, one.statement, one.status(), one.falsifier, one.test))
+        for name, why in _module(key).NOT_COMPUTABLE.items():
+            found.append(Statement(name, (), key, "", ("not computable",), why, ""))
+    return found
 
 
 def coverage() -> str:
@@ -254,7 +307,6 @@ def coverage() -> str:
         "*checked*: its conditions are decided for a given problem; *predicted*: what it promises is computed;",
         "*bounded*: its constants are; *monitored*: a run is compared with it.",
     ]
-    refused = not_computable()
     for key, title in PAPERS.items():
         lines += [
             "",
@@ -263,11 +315,11 @@ def coverage() -> str:
             "| id | statement | status | refuted by | test |",
             "|---|---|---|---|---|",
         ]
-        for one in claims(key):
-            name = ", ".join((one.id, *one.also))
-            lines.append(_row(name, one.statement, ", ".join(one.status()), one.falsifier, f"`{one.test}`"))
-        module = import_module(f".{_MODULES[key]}", __package__)
-        lines += [_row(name, "", "not computable", refused[name], "") for name in module.NOT_COMPUTABLE]
+        for one in statements(key):
+            test = f"`{one.test}`" if one.test else ""
+            lines.append(
+                _row(", ".join((one.id, *one.also)), one.statement, ", ".join(one.status), one.refuted_by, test)
+            )
     return "\n".join(lines) + "\n"
 
 
