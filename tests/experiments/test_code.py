@@ -70,6 +70,9 @@ DEEP = '''
             """Doc."""
             return self.side**2 * _factor()
 
+        def __repr__(self) -> str:
+            return "a shape"
+
 
     def _factor():
         return 2.0
@@ -164,6 +167,7 @@ SAME = {
         ("lower/_deep.py", "self.side**2 * _factor()", "(self.side ** 2) * (_factor())"),
         ("main.py", "LIMIT, OTHER = 3, 4", "(LIMIT, OTHER,) = (3, 4,)"),
     ],
+    "how it is printed": [("lower/_deep.py", "a shape", "the shape")],
     "what draws": [("main.py", "return 1 + OTHER", "return 2")],
     "what is not reached": [
         ("lower/_deep.py", "return 5", "return 6"),

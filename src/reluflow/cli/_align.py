@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._common import Json, busy, emit, fed_by, print_table, read_problem
+from ._output import PICTURES, check_target, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,12 +32,12 @@ def align(
     from ..report import plot_alignment
     from ..sectors import alignment_constants, extremal_directions
 
+    check_target("--plot", plot, PICTURES)
     with busy("aligning"):
         early = solve(problem, branch=branch)  # type: ignore[arg-type]
         ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
         bounds = alignment_constants(problem.data, problem.net).in_clock(problem.speed)
-    if plot is not None:
-        plot_alignment(early, plot)
+    write("--plot", plot, lambda path: plot_alignment(early, path))
     rows = _groups(early, ends)
     document = {
         "problem": {"fingerprint": problem.fingerprint(), "n": problem.data.n, "d": problem.data.d, "p": early.p},

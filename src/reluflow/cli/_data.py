@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
+from ._output import RUNS, check_target
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,6 +83,7 @@ def make(
     from ..data import save
     from ..problem.errors import DataError
 
+    check_target("--out", out, RUNS)
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._common import Json, emit, fed_by, print_table, read_problem
+from ._output import RUNS, check_target, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,17 +41,20 @@ def descend(
         bool, typer.Option("--fast-forward", help="Jump through the tiny phase along its exact solution (gd).")
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the run here every few minutes; the same command goes on from it.")
+        Path | None,
+        typer.Option(help="Keep the run here (.npz) every few minutes; the same command goes on from it."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Train as people do, in steps, and look at the run as at a flow."""
     from ..dynamics import descend as train
-    from ..problem import ProblemError, Undecided
+    from ..problem import Undecided
 
-    if save is not None and not save.parent.is_dir():
-        raise ProblemError(f"--save {save}: there is no folder {save.parent}; make it first.")
+    check_target("--save", save, RUNS)
+    check_target("--checkpoint", checkpoint, (".npz",))
     try:
         run = train(
             problem,
@@ -69,11 +73,9 @@ def descend(
             checkpoint=checkpoint,
         )
     except Undecided as error:
-        if save is not None:
-            error.partial.save(save)  # what there is before it overflowed
+        write("--save", save, error.partial.save)  # what there is before it overflowed
         raise
-    if save is not None:
-        run.save(save)
+    write("--save", save, run.save)
     document = _document(run, save)
     emit(json, document, lambda out: _print(out, run, document))
     if run.settings["interrupted"]:

@@ -9,7 +9,7 @@ import typer
 
 from ._align import _vector
 from ._common import Json, console, emit, fed_by, print_table, read_problem
-from ._output import PICTURES, check_target, write
+from ._output import PICTURES, RUNS, check_target, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +36,9 @@ def flow(
     ] = None,
     rtol: Annotated[float, typer.Option(help="Tolerance of a step.")] = 1e-9,
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run: .png, .svg or .pdf.")] = None,
     json: Json = False,
 ) -> None:
@@ -45,7 +47,7 @@ def flow(
     from ..problem import Undecided
 
     stop = parse_until(until or [])
-    check_target("--save", save)
+    check_target("--save", save, RUNS)
     check_target("--plot", plot, PICTURES)
     try:
         run = integrate(problem, stop, rtol=rtol, max_steps=max_steps)

@@ -43,7 +43,7 @@ def limit(
     from ..problem import Undecided
     from ..report import plot_limit
 
-    check_target("--save", save)
+    check_target("--save", save, (".npz",))
     check_target("--plot", plot, PICTURES)
     try:
         end = find(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, optimum=optimum)

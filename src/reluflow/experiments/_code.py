@@ -4,8 +4,8 @@ From the function the names are followed, through imports and re-exports, to the
 the package they mean, and on from there. What is hashed is what is written in those definitions, as a stream of words
 that is the same in every version of Python and whatever a formatter does. A definition of the package is written as
 its number in the order in which it is met, so that it can be renamed, and moved to another module, and modules can be
-renamed, without a change. Docstrings, comments, annotations, the texts of errors and calls of ``check_time`` compute
-nothing and are left out.
+renamed, without a change. Docstrings, comments, annotations, the texts of errors, how a result is printed and
+calls of ``check_time`` compute nothing and are left out.
 
 What is found by name at run time counts too:
 
@@ -30,6 +30,7 @@ _NOTHING = frozenset({"check_time"})  # statements that are a call of these only
 _FILLS = frozenset({"add", "append", "extend", "insert", "register", "setdefault", "update"})
 _SKIPPED = frozenset({"ctx", "kind", "returns", "simple", "type_comment", "type_ignores", "type_params"})
 _KINDS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})  # annotations of a dataclass that do something
+_PRINTED = frozenset({"__repr__", "_repr_html_"})  # how a result looks is not what it is
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -499,6 +500,8 @@ class Writer:
         yield " ".join(("type", *(str(keyword.arg) for keyword in node.keywords)))
         inside = {**scope, **dict.fromkeys(_bound(node.body))}
         for statement in node.body:
+            if isinstance(statement, _FUNCTIONS) and statement.name in _PRINTED:
+                continue
             if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
                 yield from self.node(statement, scope)  # the names of a class are not seen in its methods
             elif isinstance(statement, ast.AnnAssign):

@@ -81,7 +81,7 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
     True
     """
     folder = Path(folder)
-    stored = {one: found for one in IDS if (found := _store.read(folder, one)) is not None and not found.quick}
+    stored = {one: kept for one in IDS if (kept := _store.read(folder, one)) is not None and not kept.quick}
     if not stored:
         raise ProblemError(f"{folder} holds no full run; make one first: reluflow reproduce --all --out {folder}.")
     asked = choose(ids) if ids else [one for one in stored if stored[one].seconds <= CHEAP]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataError, ReluflowError
+from .errors import DataError, ProblemError, ReluflowError
 
 Array = npt.NDArray[np.float64]
 
@@ -130,6 +133,42 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
         remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
         raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
     return arrays
+
+
+def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
+    """Return the file to write, or refuse it: another ending, no such folder, a folder itself.
+
+    >>> write_to("run.npz", (".npz", ".csv")).name
+    'run.npz'
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {' or '.join(endings)}.")
+    file = Path(path)
+    if file.suffix.lower() not in endings:
+        given = f"it ends in {file.suffix}" if file.suffix else "it has no ending"
+        remedy = file.with_suffix(endings[0]) if file.name else f"run{endings[0]}"
+        raise ProblemError(
+            f"{file} cannot be written: {given}, but {' or '.join(endings)} is needed; name it {remedy}."
+        )
+    try:
+        parent = file.parent.is_dir()
+    except ValueError as exc:  # a NUL character in the name
+        raise ProblemError(f"{str(file)!r} is no file name: {exc}.") from None
+    if not parent:
+        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
+    if file.is_dir():
+        raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")
+    return file
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], *endings: str) -> Iterator[Path]:
+    """Give the file to write (see `write_to`); what the system says against it becomes a `ProblemError`."""
+    file = write_to(path, endings)
+    try:
+        yield file
+    except OSError as exc:
+        raise ProblemError(f"{file} cannot be written: {exc.strerror or exc}.") from None
 
 
 def digest(*parts: Any) -> str:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem import ProblemError
+from ..problem._arrays import writing
 from ..sectors import extremal_directions
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..dynamics import Alignment
 
 # Okabe and Ito: told apart by every eye, and in grey print by the marks and line styles beside them.
@@ -19,7 +22,7 @@ _MOST = 200  # neurons drawn; more are only ink
 _STEPS = 240
 
 
-def plot_alignment(early: Alignment, path: str | Path) -> Path:
+def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     """Draw sectors, samples, extremal directions and the paths of the neurons; 2-D data only.
 
     Left: the plane, cut into sectors by the lines on which an activation changes, with the samples and the extremal
@@ -30,12 +33,12 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     ----------
     early : Alignment
         What `reluflow.align` returned.
-    path : path
+    path : path, optional
         Where to write; the ending chooses the format (png, svg, pdf).
 
     Returns
     -------
-    Path
+    matplotlib.figure.Figure
     """
     data = early.problem.data
     if data.d != 2:
@@ -46,12 +49,15 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_plane(left, early)
     _draw_paths(right, early)
-    file = Path(path)
-    try:
-        figure.savefig(file, dpi=150)
-    except (OSError, ValueError) as exc:
-        raise ProblemError(f"{file} cannot be written: {exc}") from None
-    return file
+    return written(figure, path)
+
+
+def written(figure: Figure, path: str | Path | None) -> Figure:
+    """Write a picture, if a file is named, and return it."""
+    if path is not None:
+        with writing(path, ".png", ".svg", ".pdf") as file:
+            figure.savefig(file, dpi=150)
+    return figure
 
 
 def _draw_plane(axes: Any, early: Alignment) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..data import plain
 from ..dynamics import Limit, Trajectory, limit
-from ..problem import Network, Problem, ProblemError, Undecided
+from ..problem import Network, Problem, Undecided
+from ..problem._arrays import writing
 from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
 from ._explain_sights import Sight, sights
 
@@ -160,13 +161,11 @@ class Explanation:
         }
 
     def html(self, path: str | Path) -> None:
-        """Write one self-contained page, which needs no network."""
+        """Write one self-contained page (ending ``.html``), which needs no network."""
         from ._page import page
 
-        try:
-            Path(path).write_text(page(self), encoding="utf-8")
-        except OSError as exc:
-            raise ProblemError(f"{path} cannot be written: {exc.strerror or exc}.") from None
+        with writing(path, ".html", ".htm") as file:
+            file.write_text(page(self), encoding="utf-8")
 
     def __repr__(self) -> str:
         s = self.summary

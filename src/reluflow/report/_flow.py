@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import ProblemError
 from ..problem._arrays import Array
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +75,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     for k, one in enumerate([strip, *axes]):
         _time_axis(one, run, places, labelled=k >= (3 if not plane else len(axes)))
     _name_phases(figure, run)
-    return _written(figure, path)
+    return written(figure, path)
 
 
 def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
@@ -110,16 +109,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     words = {"margin": "limit of the direction", "stall": "limit of a flow that stalls", "rest": "where the flow rests"}
     margin = f", normalised margin {end.margin:.6g}" if np.isfinite(end.margin) else f", loss {end.loss_floor:.4g}"
     figure.suptitle(f"{words[end.kind]}{margin}")
-    return _written(figure, path)
-
-
-def _written(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        try:
-            figure.savefig(path, dpi=150)
-        except (OSError, ValueError) as exc:
-            raise ProblemError(f"{path} cannot be written: {exc}") from None
-    return figure
+    return written(figure, path)
 
 
 # -- axes ------------------------------------------------------------------------------------------------

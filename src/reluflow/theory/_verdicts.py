@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dynamics import Trajectory
 from ..problem import Problem, ProblemError, Undecided
-from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
+from ._base import Claim, Condition, Finding, Lines, Observation, Prediction, conjunction
 from ._facts import Facts
 from ._references import BIBTEX, PAPERS
 
@@ -78,7 +78,7 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
     (False, (2, 3))
     """
     facts = Facts.of(problem)
-    return [_finding(one, facts) for one in claims(paper)]
+    return Lines(_finding(one, facts) for one in claims(paper))
 
 
 def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Prediction]:
@@ -96,7 +96,7 @@ def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Predi
     array([ 0.38939904, -0.13479198])
     """
     facts = Facts.of(problem)
-    return [found for one, finding in _in_force(facts, paper) for found in _predictions(one, finding, facts)]
+    return Lines(found for one, finding in _in_force(facts, paper) for found in _predictions(one, finding, facts))
 
 
 def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None) -> list[Observation]:
@@ -120,11 +120,11 @@ def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | No
         raise ProblemError(f"monitor needs a Trajectory, not {type(trajectory).__name__}; flow(problem) makes one.")
     if trajectory.problem.fingerprint() != facts.problem.fingerprint():
         raise ProblemError("the trajectory belongs to another problem (data, start, loss, reduction or layers differ).")
-    return [
+    return Lines(
         replace(found, needs=_needs(finding))
         for one, finding in _in_force(facts, paper)
         for found in _observations(one, facts, trajectory)
-    ]
+    )
 
 
 def _finding(one: Claim, facts: Facts) -> Finding:
