@@ -17,7 +17,7 @@ except ImportError:
 _MOST_ROWS = 1_000_000
 
 
-class Tables(xarray.Dataset):  # type: ignore[misc, no-untyped-call]
+class Tables(xarray.Dataset):  # type: ignore[no-untyped-call]
     """What `to_xarray` returns: an `xarray.Dataset`; see there."""
 
     __slots__ = ()
@@ -25,7 +25,7 @@ class Tables(xarray.Dataset):  # type: ignore[misc, no-untyped-call]
     def to_dataframe(self, *args: Any, **kwargs: Any) -> Any:
         """Make one table of it, unless that is every combination of things that have nothing to do with each other."""
         rows, largest = prod(self.sizes.values()), max((v.size for v in self.variables.values()), default=0)
-        if rows > max(largest, _MOST_ROWS):
+        if rows > max(largest, _MOST_ROWS) or rows == 0 < largest:  # nothing, where there is no event
             sizes = ", ".join(f"{size} {name}s" for name, size in self.sizes.items())
             raise ProblemError(
                 f"one table of all variables would have {rows} rows, every combination of {sizes}; choose variables "

@@ -16,8 +16,8 @@ from ._pages import write_pages
 from ._registry import IDS, choose, experiment
 from ._runner import run_all
 
-#: Computed again when none is named: what ran for no more than so many seconds.
-CHEAP = 30.0
+#: Computed again when none is named: what ran for no more than so many seconds and reaches code the others do not.
+CHEAP = 40.0
 #: Numbers agree if they differ by no more than this, relative to the largest one of their list, or by `ROUNDING`.
 TOLERANCE = 1e-6
 ROUNDING = 1e-12
@@ -67,7 +67,7 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
     folder : path
         Holds the full run.
     ids : sequence of str
-        Which to compute again; by default all that ran for no more than 30 s.
+        Which to compute again; by default those that ran for no more than 40 s and reach code the others do not.
     jobs : int
         How many to run at a time.
 
@@ -84,7 +84,7 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
     stored = {one: kept for one in IDS if (kept := _store.read(folder, one)) is not None and not kept.quick}
     if not stored:
         raise ProblemError(f"{folder} holds no full run; make one first: reluflow reproduce --all --out {folder}.")
-    asked = choose(ids) if ids else [one for one in stored if stored[one].seconds <= CHEAP]
+    asked = choose(ids) if ids else _cheap(stored)
     missing = [one for one in asked if one not in stored]
     if missing or not asked:
         raise ProblemError(
@@ -104,6 +104,17 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
                 _stamp(folder, one, stored[one], result)
         write_pages(folder)
     return result
+
+
+def _cheap(stored: dict[str, _store.Stored]) -> list[str]:
+    """Take the cheapest first, and only what reaches a definition that none before it reaches."""
+    taken, seen = set[str](), set[object]()
+    for one in sorted(stored, key=lambda name: stored[name].seconds):
+        met = set(_store.reached(experiment(one)))
+        if stored[one].seconds <= CHEAP and not met <= seen:
+            taken.add(one)
+            seen |= met
+    return [one for one in IDS if one in taken]
 
 
 def _compared(name: str, folder: Path, again: Path) -> Comparison:

@@ -150,11 +150,9 @@ def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
         raise ProblemError(
             f"{file} cannot be written: {given}, but {' or '.join(endings)} is needed; name it {remedy}."
         )
-    try:
-        parent = file.parent.is_dir()
-    except ValueError as exc:  # a NUL character in the name
-        raise ProblemError(f"{str(file)!r} is no file name: {exc}.") from None
-    if not parent:
+    if "\0" in str(file):
+        raise ProblemError(f"{str(file)!r} is no file name: it contains a NUL character.")
+    if not file.parent.is_dir():
         raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
     if file.is_dir():
         raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")

@@ -34,7 +34,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     >>> time_left()
     inf
     """
-    if seconds is not None and not (is_number(seconds) and 0 < seconds):  # nan is refused too
+    if seconds is not None and not (is_number(seconds) and seconds > 0):  # nan is refused too
         raise ProblemError(f"time_limit = {seconds!r}: a positive number of seconds is needed; leave it out for none.")
     end = np.inf if seconds is None else time.monotonic() + float(seconds)
     token = _END.set(min(end, _END.get()))

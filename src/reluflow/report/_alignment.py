@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem import ProblemError
-from ..problem._arrays import writing
+from ..problem._arrays import write_to, writing
 from ..sectors import extremal_directions
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PLUS, MINUS, REST = "#0072B2", "#D55E00", "#777777"
 _MOST = 200  # neurons drawn; more are only ink
 _STEPS = 240
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
@@ -40,6 +41,7 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     -------
     matplotlib.figure.Figure
     """
+    check_path(path)
     data = early.problem.data
     if data.d != 2:
         raise ProblemError(f"the picture of sectors needs data in the plane; these have d = {data.d}.")
@@ -52,10 +54,16 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     return written(figure, path)
 
 
+def check_path(path: str | Path | None) -> None:
+    """Refuse a file that a picture cannot be written to, before it is drawn."""
+    if path is not None:
+        write_to(path, _PICTURES)
+
+
 def written(figure: Figure, path: str | Path | None) -> Figure:
     """Write a picture, if a file is named, and return it."""
     if path is not None:
-        with writing(path, ".png", ".svg", ".pdf") as file:
+        with writing(path, *_PICTURES) as file:
             figure.savefig(file, dpi=150)
     return figure
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem._arrays import Array
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle, written
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, check_path, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +57,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
     plane = run.problem.data.d == 2
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
     heights = (0.62, 2, 2, 2.6) if plane else (0.62, 2, 2)
@@ -98,6 +99,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
     figure = Figure(figsize=(13, 4.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
     if end.problem.data.d == 2:

@@ -39,12 +39,12 @@ class Lines(list[T]):
     """A list that is printed one item a line.
 
     >>> Lines([1, 2])
-    [1,
-     2]
+    1
+    2
     """
 
     def __repr__(self) -> str:
-        return f"[{(',' + chr(10) + ' ').join(map(repr, self))}]"
+        return "\n".join(map(repr, self)) or "[]"
 
 
 def _short(text: str) -> str:
