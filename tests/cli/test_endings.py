@@ -11,15 +11,15 @@ LONG = ("--width", "5000", "--log-scale", "-3000")  # would take much longer tha
 @pytest.mark.parametrize(
     ("arguments", "option", "need"),
     [
-        (("flow", "EX1", *LONG), "--save", ".npz or .csv or .tsv"),
-        (("flow", "EX1", *LONG), "--plot", ".png or .svg or .pdf"),
+        (("flow", "EX1", *LONG), "--save", ".npz, .csv, .tsv"),
+        (("flow", "EX1", *LONG), "--plot", ".png, .svg, .pdf"),
         (("limit", "EX1", *LONG), "--save", ".npz"),
-        (("limit", "EX1", *LONG), "--plot", ".png or .svg or .pdf"),
-        (("align", "EX1", *LONG), "--plot", ".png or .svg or .pdf"),
-        (("explain", "EX1", *LONG), "--out", ".html or .htm"),
-        (("descend", "EX1", "--step", "0.1", "--steps", "100000000"), "--save", ".npz or .csv or .tsv"),
+        (("limit", "EX1", *LONG), "--plot", ".png, .svg, .pdf"),
+        (("align", "EX1", *LONG), "--plot", ".png, .svg, .pdf"),
+        (("explain", "EX1", *LONG), "--out", ".html, .htm"),
+        (("descend", "EX1", "--step", "0.1", "--steps", "100000000"), "--save", ".npz, .csv, .tsv"),
         (("descend", "EX1", "--step", "0.1", "--steps", "100000000"), "--checkpoint", ".npz"),
-        (("data", "make", "linsep"), "--out", ".npz or .csv or .tsv"),
+        (("data", "make", "linsep"), "--out", ".npz, .csv, .tsv"),
     ],
 )
 @pytest.mark.parametrize("name", ["x.doc", "x"])

@@ -64,7 +64,7 @@ def test_a_table_as_text_keeps_every_digit(run, tmp_path, name, delimiter):
 
 @pytest.mark.parametrize("name", ["x", "x.txt", "x.npy", "x.csv.gz", "x.png", ".npz"])
 def test_other_endings_are_refused_and_nothing_is_written(run, tmp_path, name):
-    with pytest.raises(rf.ProblemError, match=r"\.npz or \.csv or \.tsv is needed"):
+    with pytest.raises(rf.ProblemError, match=r"\.npz, \.csv, \.tsv is needed"):
         run.save(tmp_path / name)
     with pytest.raises(rf.ProblemError, match=r"\.npz is needed"):
         run.final.save(tmp_path / name)

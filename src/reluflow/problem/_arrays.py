@@ -142,20 +142,20 @@ def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
     'run.npz'
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {' or '.join(endings)}.")
+        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {', '.join(endings)}.")
     file = Path(path)
-    if file.suffix.lower() not in endings:
-        given = f"it ends in {file.suffix}" if file.suffix else "it has no ending"
-        remedy = file.with_suffix(endings[0]) if file.name else f"run{endings[0]}"
-        raise ProblemError(
-            f"{file} cannot be written: {given}, but {' or '.join(endings)} is needed; name it {remedy}."
-        )
     if "\0" in str(file):
         raise ProblemError(f"{str(file)!r} is no file name: it contains a NUL character.")
-    if not file.parent.is_dir():
-        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
     if file.is_dir():
         raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")
+    if file.suffix.lower() not in endings:
+        given = f"its ending is {file.suffix}" if file.suffix else "it has no ending"
+        need = ("one of " if len(endings) > 1 else "") + ", ".join(endings)
+        raise ProblemError(
+            f"{file} cannot be written: {given}, but {need} is needed; name it {file.with_suffix(endings[0])}."
+        )
+    if not file.parent.is_dir():
+        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
     return file
 
 
