@@ -88,9 +88,8 @@ def _footnotes(page: dict[str, Any]) -> list[str]:
 def _stamp(stamp: dict[str, Any]) -> str:
     if stamp["how"] == "recomputed":
         return f"Computed again by this version of the code: relative difference {stamp['largest_difference']:.2g}."
-    return (
-        f"Computed by an earlier version of the code, of which this one gives the same for {', '.join(stamp['with'])}."
-    )
+    others = ", ".join(stamp["with"])
+    return f"Computed by an earlier version of the code; this one, tried on {others}, gives the same."
 
 
 def _markdown(folder: Path, pages: Sequence[dict[str, Any]]) -> Iterator[str]:
