@@ -342,7 +342,7 @@ def test_make_refuses(tmp_path, args, words):
     assert result.exit_code == 2
     assert words in result.stderr
     assert not list(tmp_path.iterdir())
-    assert "use .npz, .csv or .tsv" in run("data", "make", "EX1", "--out", tmp_path / "a.txt").stderr
+    assert ".npz, .csv, .tsv is needed" in run("data", "make", "EX1", "--out", tmp_path / "a.txt").stderr
 
 
 def test_fetch(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..problem._words import count
 from ._common import (
     NETWORK_HELP,
     Bias,
@@ -347,6 +346,8 @@ def _best_words(best: dict[str, Any]) -> str:
 
 
 def _network_rows(net: dict[str, Any]) -> list[tuple[str, str]]:
+    from ..problem._words import count
+
     rows = [
         ("network", f"{count(net['neurons'], 'neuron')}, {net['source']}"),
         ("its normalised margin", f"{net['margin']:.12g}"),
@@ -383,6 +384,8 @@ def _orthogonal_words(found: dict[str, Any]) -> str:
 
 
 def _separator_words(found: dict[str, Any]) -> str:
+    from ..problem._words import count
+
     if found["separable"] is None:
         return f"undecided: {found['why']}"
     if not found["separable"]:

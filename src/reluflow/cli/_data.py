@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._common import Command, Data, Json, busy, emit, fed_by, group, or_built_in, print_table, read_data
+from ._output import RUNS, check_target
 from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def make(
     from ..data import save
     from ..problem.errors import DataError
 
+    check_target("--out", out, RUNS)
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
-from ._output import check_target, write
+from ._output import RUNS, check_target, write
 from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
@@ -45,9 +45,12 @@ def descend(
         bool, typer.Option("--fast-forward", help="Jump through the tiny phase along its exact solution (gd).")
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the run here every few minutes; the same command goes on from it.")
+        Path | None,
+        typer.Option(help="Keep the run here (.npz) every few minutes; the same command goes on from it."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
     time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
@@ -55,7 +58,8 @@ def descend(
     from ..dynamics import descend as train
     from ..problem import Interrupted, Undecided
 
-    check_target("--save", save)
+    check_target("--save", save, RUNS)
+    check_target("--checkpoint", checkpoint, (".npz",))
     trouble: Undecided | None = None
     try:
         run = train(

@@ -9,7 +9,7 @@ import typer
 
 from ._align import _vector
 from ._common import Json, TimeLimit, emit, fed_by, finish, or_built_in, print_table, read_problem
-from ._output import PICTURES, check_target, write
+from ._output import PICTURES, RUNS, check_target, write
 from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def flow(
     ] = None,
     rtol: Annotated[float, typer.Option(help="Tolerance of a step.")] = 1e-9,
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run: .png, .svg or .pdf.")] = None,
     time_limit: TimeLimit = None,
     json: Json = False,
@@ -48,7 +50,7 @@ def flow(
     from ..problem import Undecided
 
     stop = parse_until(until or [])
-    check_target("--save", save)
+    check_target("--save", save, RUNS)
     check_target("--plot", plot, PICTURES)
     try:
         run = integrate(problem, stop, rtol=rtol, max_steps=max_steps, time_limit=time_limit)

@@ -46,7 +46,7 @@ def limit(
     from ..problem import Undecided
     from ..report import plot_limit
 
-    check_target("--save", save)
+    check_target("--save", save, (".npz",))
     check_target("--plot", plot, PICTURES)
     trouble: Undecided | None = None
     try:

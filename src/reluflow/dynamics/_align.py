@@ -216,7 +216,11 @@ class Alignment:
         return valid_until(self, tol)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Everything as an `xarray.Dataset` (needs the extra ``arrays``)."""
+        """Everything as an `xarray.Dataset` (needs the extra ``arrays``).
+
+        Neurons, patterns over the samples, and events are tables of their own: choose variables that belong together
+        before ``to_dataframe``, which refuses to write out every combination if these are more than a million.
+        """
         from ._align_export import to_xarray
 
         return to_xarray(self)

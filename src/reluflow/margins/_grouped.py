@@ -40,7 +40,7 @@ class GroupedResiduals:
         return max(self.primal, self.cone, self.dual, self.stationarity, self.complementarity, self.gap)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupedMargin:
     r"""Solution of `grouped_margin`, with what proves it.
 
@@ -113,6 +113,11 @@ class GroupedMargin:
         """
         root = np.sqrt(self.norms[self.living])
         return Network(self.v[self.living] / root[:, None], self.signs[self.living] * root, self.slope)
+
+    def __repr__(self) -> str:
+        state = "verified" if self.verified else "NOT verified"
+        groups = f"{self.living.size} of {len(self.norms)} groups alive"
+        return f"GroupedMargin: margin={self.margin:.10g}, {groups}, {self.active.size} points active, {state}"
 
 
 def grouped_margin(

@@ -13,7 +13,7 @@ from ._kkt_lp import Array, Equations, Index, solve
 from ._networks import check_pair, relative_weights
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KKT:
     r"""What `kkt` found.
 
@@ -55,6 +55,15 @@ class KKT:
         """Whether residual and balance are both within ``tol`` (LL-B.8, LL-B.9)."""
         check_relative("tol", tol)
         return self.residual <= tol and (self.balance is None or self.balance <= tol)
+
+    def __repr__(self) -> str:
+        balance = "" if self.balance is None else f", balance {self.balance:.1e}"
+        verdict = "a KKT direction" if self.is_kkt() else "not a KKT direction"
+        return (
+            f"KKT: {verdict} to 1e-9: residual {self.residual:.1e}{balance}, slackness {self.slackness:.1e}\n"
+            f"  margin {self.margin:.10g}; {self.active.size} of {self.multipliers.size} points active, "
+            f"{(self.multipliers > 0).sum()} with a positive multiplier, {len(self.kinks)} on a kink"
+        )
 
 
 def kkt(

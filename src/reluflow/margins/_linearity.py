@@ -25,7 +25,7 @@ _MOST_LINES = 300
 _EPS = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Linearity:
     r"""Answer of `linearity`.
 
@@ -59,6 +59,10 @@ class Linearity:
         if self.direction is None or not np.isfinite(self.wedge):
             return np.zeros(len(points), dtype=bool)
         return np.asarray(np.abs(points @ self.direction) > self.wedge * np.linalg.norm(points, axis=1))
+
+    def __repr__(self) -> str:
+        verdict = {True: "the sign is linear", False: "the sign is not linear", None: "not decided"}[self.linear]
+        return f"Linearity: {verdict} ({self.evidence})\n  {self.why}"
 
 
 def linearity(net: Network, tol: float = 1e-9, seed: int = 0) -> Linearity:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataError, ReluflowError
+from .errors import DataError, ProblemError, ReluflowError
 
 Array = npt.NDArray[np.float64]
 
@@ -186,6 +189,40 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
         remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
         raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
     return arrays
+
+
+def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
+    """Return the file to write, or refuse it: another ending, no such folder, a folder itself.
+
+    >>> write_to("run.npz", (".npz", ".csv")).name
+    'run.npz'
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {', '.join(endings)}.")
+    file = Path(path)
+    if "\0" in str(file):
+        raise ProblemError(f"{str(file)!r} is no file name: it contains a NUL character.")
+    if file.is_dir():
+        raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")
+    if file.suffix.lower() not in endings:
+        given = f"its ending is {file.suffix}" if file.suffix else "it has no ending"
+        need = ("one of " if len(endings) > 1 else "") + ", ".join(endings)
+        raise ProblemError(
+            f"{file} cannot be written: {given}, but {need} is needed; name it {file.with_suffix(endings[0])}."
+        )
+    if not file.parent.is_dir():
+        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
+    return file
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], *endings: str) -> Iterator[Path]:
+    """Give the file to write (see `write_to`); what the system says against it becomes a `ProblemError`."""
+    file = write_to(path, endings)
+    try:
+        yield file
+    except OSError as exc:
+        raise ProblemError(f"{file} cannot be written: {exc.strerror or exc}.") from None
 
 
 def digest(*parts: Any) -> str:

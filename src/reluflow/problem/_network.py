@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Array, as_float_array, check_range, digest, is_number, read_npz
+from ._arrays import Array, as_float_array, check_range, digest, is_number, read_npz, writing
 from ._dataset import Dataset
 from .errors import ProblemError
 
@@ -240,7 +240,7 @@ class Network:
     # -- keeping it ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write an NPZ file with arrays only (no pickle)."""
+        """Write an NPZ file (ending ``.npz``) with arrays only (no pickle)."""
         arrays: dict[str, Any] = {
             "W": self.W,
             "a": self.a,
@@ -249,8 +249,8 @@ class Network:
         }
         if self.log_scale_out is not None:
             arrays["log_scale_out"] = np.asarray(self.log_scale_out)
-        with Path(path).open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        with writing(path, ".npz") as file, file.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
 
     @staticmethod
     def load(path: str | Path) -> Network:

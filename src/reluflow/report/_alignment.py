@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem import ProblemError
+from ..problem._arrays import write_to, writing
 from ..sectors import extremal_directions
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..dynamics import Alignment
     from ..problem import Dataset
 
@@ -18,9 +21,10 @@ if TYPE_CHECKING:
 PLUS, MINUS, REST = "#0072B2", "#D55E00", "#777777"
 _MOST = 200  # neurons drawn; more are only ink
 _STEPS = 240
+_PICTURES = (".png", ".svg", ".pdf")
 
 
-def plot_alignment(early: Alignment, path: str | Path) -> Path:
+def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     """Draw sectors, samples, extremal directions and the paths of the neurons; 2-D data only.
 
     Left: the plane, cut into sectors by the lines on which an activation changes, with the samples and the extremal
@@ -31,13 +35,14 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     ----------
     early : Alignment
         What `reluflow.align` returned.
-    path : path
+    path : path, optional
         Where to write; the ending chooses the format (png, svg, pdf).
 
     Returns
     -------
-    Path
+    matplotlib.figure.Figure
     """
+    check_path(path)
     data = early.problem.data
     if data.d != 2:
         raise ProblemError(f"the picture of sectors needs data in the plane; these have d = {data.d}.")
@@ -47,12 +52,21 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_plane(left, early)
     _draw_paths(right, early)
-    file = Path(path)
-    try:
-        figure.savefig(file, dpi=150)
-    except (OSError, ValueError) as exc:
-        raise ProblemError(f"{file} cannot be written: {exc}") from None
-    return file
+    return written(figure, path)
+
+
+def check_path(path: str | Path | None) -> None:
+    """Refuse a file that a picture cannot be written to, before it is drawn."""
+    if path is not None:
+        write_to(path, _PICTURES)
+
+
+def written(figure: Figure, path: str | Path | None) -> Figure:
+    """Write a picture, if a file is named, and return it."""
+    if path is not None:
+        with writing(path, *_PICTURES) as file:
+            figure.savefig(file, dpi=150)
+    return figure
 
 
 def axis_labels(data: Dataset) -> dict[str, str]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..data import plain, takes_data
 from ..dynamics import Limit, Trajectory, limit
-from ..problem import Interrupted, Network, Problem, ProblemError, Stopped, Undecided, part_of_time
+from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
+from ..problem._arrays import writing
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ._explain_sights import Sight, sights
 from ._headline import headline
@@ -192,13 +193,11 @@ class Explanation:
         }
 
     def html(self, path: str | Path) -> None:
-        """Write one self-contained page, which needs no network."""
+        """Write one self-contained page (ending ``.html``), which needs no network."""
         from ._page import page
 
-        try:
-            Path(path).write_text(page(self), encoding="utf-8")
-        except OSError as exc:
-            raise ProblemError(f"{path} cannot be written: {exc.strerror or exc}.") from None
+        with writing(path, ".html", ".htm") as file:
+            file.write_text(page(self), encoding="utf-8")
 
     def __repr__(self) -> str:
         s = self.summary

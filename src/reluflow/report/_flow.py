@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import ProblemError, Undecided
+from ..problem import Undecided
 from ..problem._arrays import Array
 from ..problem._words import count
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_path, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,6 +61,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
     run = finer(run)
     plane = run.problem.data.d == 2
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
@@ -80,7 +81,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     for k, one in enumerate([strip, *axes]):
         _time_axis(one, run, places, labelled=k >= (3 if not plane else len(axes)))
     _name_phases(figure, run)
-    return _written(figure, path)
+    return written(figure, path)
 
 
 def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
@@ -103,6 +104,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
     figure = Figure(figsize=(13, 4.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
     if end.problem.data.d == 2:
@@ -114,16 +116,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     words = {"margin": "limit of the direction", "stall": "limit of a flow that stalls", "rest": "where the flow rests"}
     margin = f", normalised margin {end.margin:.6g}" if np.isfinite(end.margin) else f", loss {end.loss_floor:.4g}"
     figure.suptitle(f"{words[end.kind]}{margin}")
-    return _written(figure, path)
-
-
-def _written(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        try:
-            figure.savefig(path, dpi=150)
-        except (OSError, ValueError) as exc:
-            raise ProblemError(f"{path} cannot be written: {exc}") from None
-    return figure
+    return written(figure, path)
 
 
 def finer(run: Trajectory) -> Trajectory:

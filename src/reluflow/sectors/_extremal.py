@@ -81,7 +81,7 @@ class Extremum:
     hits: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExtremalDirections:
     """The extremal directions of a dataset, a sequence of `Extremum`: maxima first, largest absolute value first.
 
@@ -125,6 +125,11 @@ class ExtremalDirections:
     def __getitem__(self, k: slice) -> tuple[Extremum, ...]: ...
     def __getitem__(self, k: int | slice) -> Extremum | tuple[Extremum, ...]:
         return self.found[k]
+
+    def __repr__(self) -> str:
+        state = "no others" if self.complete else "there may be others"
+        counts = f"{len(self.maxima)} strict local maxima and {len(self.minima)} minima of G"
+        return f"ExtremalDirections: {counts}, by {self.method}; {state}"
 
 
 def extremal_directions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb, log, sqrt
 from typing import NamedTuple
@@ -89,17 +89,24 @@ def _off_hyperplanes(facts: Facts) -> Condition:
 # -- the limit as numbers and as a network -----------------------------------------------------------------
 
 
-def limit_function(facts: Facts, factor: float) -> Callable[[npt.ArrayLike], Array]:
-    """``factor (phi(w+.x) - phi(w-.x))`` (PL-C1)."""
-    plus, minus = facts.class_margins
+@dataclass(frozen=True, eq=False)
+class LimitFunction:
+    """``factor (phi(w+.x) - phi(w-.x))`` (PL-C1); None for a class without samples."""
 
-    def function(points: npt.ArrayLike) -> Array:
+    factor: float
+    plus: Array | None
+    minus: Array | None
+
+    def __call__(self, points: npt.ArrayLike) -> Array:
+        """Return the values at the points, shape (n,)."""
         X = np.asarray(points, dtype=np.float64)
-        up = np.maximum(X @ plus.w, 0.0) if plus else 0.0
-        down = np.maximum(X @ minus.w, 0.0) if minus else 0.0
-        return np.asarray(factor * (up - down))
+        up, down = (0.0 if w is None else np.maximum(X @ w, 0.0) for w in (self.plus, self.minus))
+        return np.asarray(self.factor * (up - down))
 
-    return function
+
+def limit_function(facts: Facts, factor: float) -> LimitFunction:
+    """Return the limit of PL-C1, up to the factor."""
+    return LimitFunction(factor, *(None if one is None else one.w for one in facts.class_margins))
 
 
 def limit_network(facts: Facts) -> Network:

@@ -15,7 +15,7 @@ from ..data._registry import suggestion
 from ..dynamics import Trajectory
 from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
 from ..problem import time_limit as within
-from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
+from ._base import Claim, Condition, Finding, Lines, Observation, Prediction, conjunction
 from ._facts import Facts
 from ._references import BIBTEX, PAPERS
 
@@ -161,7 +161,7 @@ def monitor(
 
 def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
     """Collect the parts one claim at a time; who ends it from outside gets what there is."""
-    found: list[Item] = []
+    found: Lines[Item] = Lines()
     try:
         for part in parts:
             found += part
