@@ -88,10 +88,8 @@ def draw(seed: int) -> Case:
     X, y = points(rng)
     scheme, width = str(rng.choice(SCHEMES)), int(rng.integers(1, 13))
     train = "first" if rng.random() < (0.6 if scheme == "two-sign" else 0.1) else "both"
-    if rng.random() < 0.15:
-        log_scale = float(rng.uniform(0, 1))
-    else:  # -1e7 to -1, evenly in the logarithm
-        log_scale = -float(10 ** rng.uniform(0, 7))
+    # -1e7 to -1, evenly in the logarithm; or large
+    log_scale = float(rng.uniform(0, 1)) if rng.random() < 0.15 else -float(10 ** rng.uniform(0, 7))
     start = {
         "width": 2 * ((width + 1) // 2) if scheme == "two-sign" else width,
         "scheme": scheme,
@@ -144,7 +142,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("last", type=int, nargs="?", default=300, help="the first seed that is not run")
-    parser.add_argument("--max-steps", type=int, default=2000)
+    parser.add_argument("--max-steps", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=5.0, help="for one problem")
     parser.add_argument("--out", type=Path, help="where data of findings, and how far the range is done, are kept")
     given = parser.parse_args()
