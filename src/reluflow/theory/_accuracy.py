@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ..dynamics._flow_field import SHRUNK
 from ..problem import Dataset
 from ._base import Array
 
@@ -70,6 +71,12 @@ class Accuracy:
         """Of ``log |w_j|`` and ``log |a_j|``, at any record."""
         logs = np.concatenate([self.run.log_norms, self.run.log_outs])
         return self.steps + float(rounding(np.abs(logs[np.isfinite(logs)]).max(initial=0.0)))
+
+    def followed(self, record: int) -> npt.NDArray[np.bool_]:
+        """Which neurons still move as the flow says; those that have all but vanished are left as they are."""
+        start = self.run.log_norms[0]
+        least = float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
+        return np.isfinite(self.run.log_norms[record]) & (self.run.log_norms[record] > least)
 
     @cached_property
     def _late(self) -> npt.NDArray[np.bool_]:

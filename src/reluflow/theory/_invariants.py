@@ -59,9 +59,8 @@ class Pairs(Claim):
             if before is not None:
                 stable = ((cosine > ON) == (before > ON)).all(axis=1) & (np.abs(cosine) > ON).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
-                stable &= (
-                    np.isfinite(run.log_norms[k]) & np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
-                )
+                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
+                stable &= accuracy(run).followed(k)
                 size, pair, count = _pair_drift(run, k, cosine > ON, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
