@@ -182,7 +182,7 @@ class Alignment:
         log_w = shot.log_norm[0]
         log_a = self.problem.net.log_outs if self._paths.frozen else shot.log_out[0]
         return Network(
-            self._paths.directions(shot)[0],
+            np.where(np.isfinite(log_w)[:, None], self._paths.directions(shot)[0], 0.0),
             np.where(np.isfinite(log_a), shot.sign[0], 0.0),
             self.problem.net.slope,
             np.where(np.isfinite(log_w), log_w, 0.0),

@@ -21,6 +21,7 @@ from ._align_surfaces import Surfaces, surfaces
 Signs = npt.NDArray[np.int8]
 Index = npt.NDArray[np.intp]
 
+SHRUNK = 1e5  # logarithm of how much a neuron may shrink before it is left as it is
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.
 ON = 1e-11
 
@@ -51,7 +52,7 @@ class Geometry:
     def gone(self) -> float:
         """Log |w| below which a neuron is left as it is: caught on a ray against the force, it shrinks for ever."""
         start = self.problem.net.log_norms
-        return float(start[np.isfinite(start)].min(initial=0.0)) - 1e5
+        return float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
 
     @property
     def X(self) -> Array:

@@ -95,7 +95,7 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
         sign = int(state.sign[j])
         keys.setdefault((sign, row.tobytes()), []).append(int(j))
     members = [np.array(js) for js in keys.values()]
-    first = np.array([js[0] for js in members])
+    first = np.array([js[0] for js in members], dtype=np.intp)
     signs, rows = state.sign[first], state.sides[first]
     patterns = geometry.faces.pattern(rows)
     parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2

@@ -174,9 +174,10 @@ class Network:
         (array([2.]), -6000.0)
         """
         weight = np.add(*self.log_scales)
-        top = float(weight.max())
+        top = _top(weight, self.W.any(axis=1) & (self.a != 0))
         with np.errstate(under="ignore"):
-            return np.asarray(self.activate(self.preactivations(X)) @ (self.a * np.exp(weight - top))), top
+            size = self.a * np.exp(np.minimum(weight - top, 0.0))
+            return np.asarray(self.activate(self.preactivations(X)) @ size), top
 
     def margins(self, data: Dataset) -> Array:
         """``q_i = y_i f(x_i)`` at the real scale."""
@@ -189,10 +190,12 @@ class Network:
         log_scale cancels exactly instead of to the rounding of its own size.
         """
         log_w, log_a = self.log_scales
-        top = float(log_w.max() if train == "first" else max(log_w.max(), log_a.max()))
+        scales, there = np.concatenate(self.log_scales), np.concatenate([self.W.any(axis=1), self.a != 0])
+        top = _top(log_w, there[: self.p]) if train == "first" else _top(scales, there)
+        # The scale of a weight that is 0 may be far larger than those that count.
         with np.errstate(under="ignore"):
-            W = self.W * np.exp(log_w - top)[:, None]
-            a = self.a * np.exp(log_a - (0.0 if train == "first" else top))
+            W = self.W * np.exp(np.minimum(log_w - top, 0.0))[:, None]
+            a = self.a * (np.exp(log_a) if train == "first" else np.exp(np.minimum(log_a - top, 0.0)))
         norm = np.linalg.norm(W) if train == "first" else np.hypot(np.linalg.norm(W), np.linalg.norm(a))
         if norm == 0:
             raise ProblemError(
@@ -289,6 +292,11 @@ class Network:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Network, (self.W, self.a, self.slope, self.log_scale, self.log_scale_out)
+
+
+def _top(scales: Array, there: npt.NDArray[np.bool_]) -> float:
+    """Return the largest scale of a weight that is not 0."""
+    return float(scales[there].max()) if there.any() else float(scales.max())
 
 
 def check_slope(slope: Any) -> float:

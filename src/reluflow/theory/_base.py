@@ -320,7 +320,8 @@ class Claim:
         self, consistent: bool | None, text: str, measured: Any = None, predicted: Any = None, where: Any = None
     ) -> Observation:
         """Build an `Observation` about this claim."""
-        return Observation(self.id, consistent, measured, predicted, where, text)
+        kept = None if consistent is None else bool(consistent)  # not NumPy's
+        return Observation(self.id, kept, measured, predicted, where, text)
 
     @classmethod
     def status(cls) -> tuple[str, ...]:
