@@ -189,8 +189,8 @@ def _run(
     with bar(goal.log_time, progress) as tell:
         march = March(geometry, goal, rtol, max_steps, recorder, tell)
         with kept(march):
-            state, t, done = begin(march, stop)
-            reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "done") if done else march.run(state, t)
+            state, log_time, done = begin(march, stop)
+            reached = march.arrive(Reached(state, log_time, "done")) if done else march.resume(state, log_time)
     if reached.why == "rest" and not np.isfinite(goal.log_time):
         raise Undecided(
             f"the flow comes to rest at log loss {recorder.last.log_loss:.6g} and smallest margin "
@@ -222,7 +222,7 @@ def kept(march: March) -> Iterator[None]:
 
 
 def begin(march: March, stop: Until) -> tuple[State, float, bool]:
-    """Follow the exact early phase as long as it is good, and take over its end."""
+    """Follow the exact early phase as long as it is good; its end, the log time of that, and whether all is done."""
     from ._align import align
     from ._align_validity import valid_until
 
@@ -242,23 +242,24 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     for j, i in doubts:
         recorder.event(-np.inf, j, i, "ridge")
     if not small or (geometry.frozen and not np.isfinite(start.log_w).all()):
-        return start, 0.0, False
+        return start, -np.inf, False
     early = align(problem)
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
         recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
     t = valid_until(early, tol, rough=True)
-    done = False
+    done = stays = False
     if stop.aligned and float(early.last_event.max()) <= t:
         t, done = float(early.last_event.max()), True
-    if t > 0 and np.log(t) >= march.goal.log_time and march.goal.log_time < 700:
-        t, done = float(np.exp(march.goal.log_time)), True
+    log_end = float(np.log(t)) if t > 0 else -np.inf
+    if t > 0 and log_end >= march.goal.log_time and march.goal.log_time < 700:
+        log_end, done = march.goal.log_time, True
+        t = float(np.exp(log_end))
     if not np.isfinite(t):  # nothing ever grows
-        state, _ = take(geometry, early.network(float(early.last_event.max())))
-        recorder.early(early, float(early.last_event.max()))
-        return state, float(early.last_event.max()), False
-    recorder.early(early, t)
+        t, stays = float(early.last_event.max()), True
+        log_end = float(np.log(t)) if t > 0 else -np.inf
+    recorder.early(early, t, log_end)
     state, _ = take(geometry, early.network(t))
-    return state, t, done or stop.aligned
+    return state, log_end, (done or stop.aligned) and not stays
 
 
 def between(run: Trajectory, record: int, log_time: float) -> Network:

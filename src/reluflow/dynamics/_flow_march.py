@@ -87,10 +87,6 @@ class March:
             self._open = None
         return self.recorder.result()
 
-    def run(self, state: State, t: float) -> Reached:
-        """Go on from time t to the goal."""
-        return self.resume(state, float(np.log(t)) if t > 0 else -np.inf)
-
     def resume(self, state: State, log_time: float) -> Reached:
         """Go on from a state to the goal, through as many phases as it takes."""
         pattern = pattern_of(self.geometry, state)
@@ -105,9 +101,15 @@ class March:
                 reached = self._late(here, log_time, "norm" if reached.why == "late" else "time")
                 patience *= 2
         if reached.why == "rest" and np.isfinite(self.goal.log_time):
-            q = self._margins(reached.state)
-            self.recorder.add(self.goal.log_time, reached.state, q)
             self.recorder.phase("rest", reached.log_time, self.goal.log_time, 0)
+        return self.arrive(reached)
+
+    def arrive(self, reached: Reached) -> Reached:
+        """Record the end of a run that came to its time: the run covers that, to the last digit."""
+        goal = self.goal.log_time
+        there = np.isfinite(goal) and (reached.why == "rest" or reached.log_time == goal)
+        if there and self.recorder.last.log_time < goal:
+            self.recorder.add(goal, reached.state, self._margins(reached.state))
         return reached
 
     # -- the phases -----------------------------------------------------------------------------------
@@ -141,19 +143,20 @@ class March:
                     return self._end("coupled", state, log_start, t, begun, "done")
                 step = self._step(stepper)
                 quiet += 1
-                t_stop = self._stop(here, step, lambda s, _y: _later(log_start, s))
+                stop = self._stop(here, step, lambda s, _y: self._moment(log_start, s))
                 event = watch.first(step)
-                if t_stop is not None and (event is None or t_stop <= event.clock):
-                    state = here.state(step.dense(t_stop), t_stop)
-                    self._record(here, step.dense(t_stop), t_stop, _later(log_start, t_stop))
-                    return self._end("coupled", state, log_start, t_stop, begun, "done")
+                if stop is not None and (event is None or stop[0] <= event.clock):
+                    t, log_end = stop
+                    state = here.state(step.dense(t), t)
+                    self._record(here, step.dense(t), t, log_end)
+                    return self._finish("coupled", state, log_start, log_end, begun, "done")
                 if event is None:
                     t, state = step.t1, here.state(step.y1, step.t1)
-                    q = self._record(here, step.y1, t, _later(log_start, t))
+                    q = self._record(here, step.y1, t, self._moment(log_start, t))
                     live = q[here.pattern.live]
                     if live.size and live.min() > _FITTED:
                         return self._end("coupled", state, log_start, t, begun, "late")
-                    if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
+                    if quiet > patience and self._moment(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
                     stepper.max_step = here.longest_step(step.y1, stepper.f)
                     if (crowded and quiet >= 3) or here.gone(step.y1):
@@ -167,7 +170,9 @@ class March:
             h = max(min(stepper.h_abs, 4 * gap if crowded and gap > 0 else np.inf), 1e-12 * abs(event.clock), 1e-300)
             still = event.clock <= t
             t, quiet = event.clock, 0
-            state = self._pass(here, event, t, step.dense(t), field(t, step.dense(t)), _later(log_start, t), still)
+            state = self._pass(
+                here, event, t, step.dense(t), field(t, step.dense(t)), self._moment(log_start, t), still
+            )
 
     def _late(self, state: State, log_time: float, clock: Clock) -> Reached:
         begun, log_begun = self.steps, log_time
@@ -205,13 +210,14 @@ class March:
                     )
                 step = self._step(stepper)
                 stepper.atol = tolerances(here, step.y1, self.rtol / 10)
-                s_stop = self._stop(here, step, here.tau)
+                stop = self._stop(here, step, here.tau)
                 event = watch.first(step)
-                if s_stop is not None and (event is None or s_stop <= event.clock):
-                    y = step.dense(s_stop)
-                    state = here.state(y, s_stop)
-                    self._record(here, y, s_stop, here.tau(s_stop, y))
-                    return self._finish(name, state, log_begun, here.tau(s_stop, y), begun, "done")
+                if stop is not None and (event is None or stop[0] <= event.clock):
+                    s, log_end = stop
+                    y = step.dense(s)
+                    state = here.state(y, s)
+                    self._record(here, y, s, log_end)
+                    return self._finish(name, state, log_begun, log_end, begun, "done")
                 if event is None:
                     s, state, log_time = step.t1, here.state(step.y1, step.t1), here.tau(step.t1, step.y1)
                     q = self._record(here, step.y1, s, log_time)
@@ -232,7 +238,7 @@ class March:
             still = event.clock <= s
             s = event.clock
             y = step.dense(s)
-            log_time = here.tau(s, y)
+            log_time = min(here.tau(s, y), self.goal.log_time)
             state = self._pass(here, event, s, y, field(s, y), log_time, still)
             q = self._margins(state)
             if clock == "norm" and q[pattern_of(self.geometry, state).live].min(initial=np.inf) < _UNFITTED:
@@ -271,25 +277,28 @@ class March:
 
         return Step(t0, t1, y0, y1, slopes, at)
 
-    def _stop(self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]) -> float | None:
-        """Where in a step a goal is reached."""
+    def _stop(
+        self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]
+    ) -> tuple[float, float] | None:
+        """Where in a step a goal is reached, and at which log time: at exactly the one aimed at, if it was that."""
         problem, goal = self.geometry.problem, self.goal
 
-        def ahead(s: float) -> float:
+        def gaps(s: float) -> list[float]:
             y = step.y1 if s == step.t1 else step.y0 if s == step.t0 else step.dense(s)
-            gaps = [goal.log_time - log_time(s, y)]
+            found = [goal.log_time - log_time(s, y)]
             if np.isfinite(goal.log_loss) or np.isfinite(goal.margin):
                 q = here.margins(s, y)
-                gaps += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
-            return min(gaps)
+                found += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
+            return found
 
         if isinstance(here, Chart) and not np.isfinite(goal.log_loss) and not np.isfinite(goal.margin):
-            return step.t1 if step.t1 >= _difference(goal.log_time, log_time(0.0, step.y0)) else None
-        if ahead(step.t1) > 0:
+            late = step.t1 >= _difference(goal.log_time, log_time(0.0, step.y0))
+            return (step.t1, goal.log_time) if late else None
+        if min(gaps(step.t1)) > 0:
             return None
-        if ahead(step.t0) <= 0:
-            return step.t0
-        return root(ahead, step.t0, step.t1)
+        s = step.t0 if min(gaps(step.t0)) <= 0 else root(lambda s: min(gaps(s)), step.t0, step.t1)
+        left = gaps(s)
+        return s, goal.log_time if left[0] == min(left) else min(log_time(s, step.dense(s)), goal.log_time)
 
     def _record(self, here: Coordinates, y: Array, s: float, log_time: float) -> Array:
         q = here.margins(s, y)
@@ -350,7 +359,12 @@ class March:
             self.recorder.event(log_time, change.neuron, int(i), kind)
 
     def _end(self, name: str, state: State, log_start: float, t: float, begun: int, why: Why) -> Reached:
-        return self._finish(name, state, log_start, _later(log_start, t), begun, why)
+        return self._finish(name, state, log_start, self._moment(log_start, t), begun, why)
+
+    def _moment(self, log_start: float, t: float) -> float:
+        """Log time of a phase begun at log_start and t old; never past the goal, and at its end that exactly."""
+        goal = self.goal.log_time
+        return goal if t >= _difference(goal, log_start) else min(_later(log_start, t), goal)
 
     def _finish(self, name: str, state: State, log_start: float, log_end: float, begun: int, why: Why) -> Reached:
         self.recorder.phase(name, log_start, log_end, self.steps - begun)

@@ -179,8 +179,8 @@ def limit(
 
 def _search(march: March, max_log_time: float) -> Limit:
     geometry, recorder = march.geometry, march.recorder
-    state, t, _ = begin(march, Until(log_time=max_log_time))
-    reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled")
+    state, log_time, _ = begin(march, Until(log_time=max_log_time))
+    reached = Reached(state, log_time, "coupled")
     why = "nothing was tried"
     for stage in [s for s in _STAGES if s < max_log_time] + [max_log_time]:
         if stage <= reached.log_time:

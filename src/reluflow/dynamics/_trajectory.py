@@ -173,6 +173,8 @@ class Trajectory:
             raise ProblemError(f"at needs one time (not negative) or one log_time, not {wanted!r}.")
         if time is not None:
             log_time = float(np.log(wanted)) if wanted > 0 else -np.inf
+            if wanted <= self.time[-1]:  # the logarithm of e^x may exceed x by rounding
+                log_time = min(log_time, float(self.log_time[-1]))
         log_time = float(log_time or 0.0)
         if log_time > self.log_time[-1] or log_time < self.log_time[0]:
             raise ProblemError(
