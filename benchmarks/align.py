@@ -44,7 +44,7 @@ def mnist() -> list[tuple[str, rf.Problem]]:
     from reluflow.data import mnist as load
 
     try:
-        data = load((0, 1), centered=True)
+        data = load((0, 1), center=True)
     except rf.DataError as error:
         print(f"MNIST left out: {error}")
         return []

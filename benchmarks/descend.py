@@ -80,7 +80,7 @@ def problems(folder: Path) -> list[tuple[str, Path, int, int]]:
     try:
         from reluflow.data import mnist
 
-        data = mnist((0, 1), centered=True)
+        data = mnist((0, 1), center=True)
     except ValueError as error:
         print(f"MNIST left out: {error}")
         return found

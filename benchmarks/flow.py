@@ -71,7 +71,7 @@ def mnist() -> rf.Problem | None:
     from reluflow.data import mnist as load
 
     try:
-        data = load((0, 1), centered=True, samples=2000)
+        data = load((0, 1), center=True, samples=2000)
     except rf.DataError as error:
         print(f"MNIST left out: {error}")
         return None

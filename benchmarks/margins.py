@@ -71,7 +71,7 @@ def digits(minus: int, plus: int) -> Array:
     """Two digits of MNIST, pixels in [0, 1], centred."""
     from reluflow.data import mnist
 
-    return mnist((minus, plus), centered=True).signed
+    return mnist((minus, plus), center=True).signed
 
 
 PROBLEMS = (

@@ -1,6 +1,8 @@
 """The package as a whole: lazy names, versions, what an import costs."""
 
 import ast
+import pydoc
+import re
 import subprocess
 import sys
 import tomllib
@@ -43,13 +45,25 @@ def test_versions_agree():
     assert f"version: {reluflow.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_errors_pickle():
-    import pickle
+def test_help_lists_every_public_name_with_a_line():
+    block = re.findall(r"^    (\w+) {2,}(\S.*)$", reluflow.__doc__, flags=re.MULTILINE)
+    assert sorted(name for name, _ in block) == sorted(reluflow.__all__)
+    assert len(dict(block)) == len(block)
+    shown = pydoc.render_doc(reluflow, renderer=pydoc.plaintext)
+    for name, line in block:
+        assert f"{name} " in shown
+        assert line in shown
 
-    import numpy as np
 
-    error = pickle.loads(pickle.dumps(reluflow.NotSeparable("no", np.ones(2) / 2, 0.0)))
-    assert str(error) == "no"
-    assert error.certificate.tolist() == [0.5, 0.5]
-    again = pickle.loads(pickle.dumps(reluflow.BudgetExceeded("too long", partial=[1])))
-    assert (str(again), again.partial) == ("too long", [1])
+def test_star_import_gives_the_public_names():
+    found = {}
+    exec("from reluflow import *", found)
+    assert set(found) - {"__builtins__"} == set(reluflow._HOME_OF)
+
+
+def test_parts_are_attributes():
+    code = "import reluflow as rf; print(rf.margins.kkt is rf.kkt, rf.problem.__name__, 'margins' in dir(rf))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "reluflow.problem", "True"]
+    folders = {path.parent.name for path in Path(reluflow.__file__).parent.glob("*/__init__.py")}
+    assert set(reluflow._PARTS) == folders - {"cli"}

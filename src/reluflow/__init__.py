@@ -1,6 +1,98 @@
 """reluflow: what a two-layer ReLU network is going to learn, seen learning it, and proved.
 
-The public names are imported when they are first used, so that ``import reluflow`` costs nothing.
+Start with `explain`: ``reluflow.explain(problem)``. The names below are all there is to know; each has its own help,
+for example ``help(reluflow.flow)``. They are imported when they are first used, so ``import reluflow`` costs nothing.
+
+Data and problems
+    dataset               the data a short text stands for: an example, a construction, a file
+    load                  a dataset from a file
+    save                  a dataset into a file
+    make                  data by the name of its construction
+    example               a small dataset with known answers
+    examples              the names of all of them
+    Example               what `example` returns
+    Dataset               points with labels -1 and +1
+    Network               a two-layer (leaky) ReLU network, down to weights of e^-3000
+    Loss                  logistic or exponential
+    Problem               data, the network the flow starts from, and the loss
+    initialize            a network drawn in one of the ways of the papers
+    from_torch            a PyTorch model as a `Network`
+    head                  the last two layers of a PyTorch classifier, with the features that enter them
+
+What theory says
+    explain               theory and flow of a problem side by side: the main job
+    check                 which claims apply, condition by condition
+    predict               what those that apply promise
+    monitor               whether a run kept the promises
+    citation              BibTeX of the papers behind a result
+    Explanation           what `explain` returns
+    Finding               whether a claim applies
+    Condition             one requirement of a claim
+    Prediction            what a claim promises
+    Observation           what a run says about a claim
+
+Training
+    align                 the early phase, exactly: where every neuron turns while the network is tiny
+    flow                  the gradient flow, through every kink, as long as you like
+    limit                 where the direction of the flow goes, with evidence
+    descend               training in steps: GD, SGD, Adam
+    ladder                one draw at several scales of initialisation
+    perturb               starts near a network, followed to their limits
+    change_measures       how fast norms and directions change
+    plot                  a picture of any of these results
+    plot_alignment        of the early phase
+    plot_flow             of a run over time
+    plot_limit            of a limit
+    Alignment             what `align` returns
+    Trajectory            what `flow` and `descend` return
+    Limit                 what `limit` returns
+    Ladder                what `ladder` returns
+    Until                 when a flow stops
+
+Margins
+    max_margin            the widest linear separator
+    hard_margin           the same for signed points
+    class_margins         of each class alone
+    one_neuron            the best single neuron
+    one_signed_margins    whether neurons of the other sign stay out
+    agreement_margin      two groups of neurons that agree
+    grouped_margin        groups with given patterns
+    global_max_margin     bounds on the largest margin of any network
+    kkt                   whether a network is a KKT direction
+    linearity             whether a network classifies like a linear function
+    clusters              how tightly the neurons of a sign stand together
+    beta_crit             the largest margins at which a vector takes in the other class
+    smoothed_margin       the margin in terms of the loss
+    stable_rank           of the first layer
+    embed                 a two-neuron network in a wider one
+    symmetrized_network   two neurons that compute the odd part
+    MarginSolution        what `max_margin` and `hard_margin` return
+    OneNeuron             what `one_neuron` returns
+    OneSignedMargins      what `one_signed_margins` returns
+    AgreementMargin       what `agreement_margin` returns
+    GroupedMargin         what `grouped_margin` returns
+    GlobalMargin          what `global_max_margin` returns
+    KKT                   what `kkt` returns
+    Linearity             what `linearity` returns
+    Clusters              what `clusters` returns
+
+Sectors
+    sector                on which side of every sample a vector lies, exactly
+    cones_of              membership in S+, S- and the dead cone
+    dead_cone             whether the dead cone is only the origin
+    extremal_directions   the directions in which neurons align
+    alignment_constants   constants and time bounds of the early phase
+    ExtremalDirections    what `extremal_directions` returns
+
+Errors
+    ReluflowError         everything raised on purpose
+    DataError             the data cannot be used as given
+    ProblemError          a network or a setting cannot be used as given
+    NotSeparable          no vector classifies every point
+    Undecided             neither answer could be verified; ``partial`` has what was found
+    BudgetExceeded        the allowed work was used up first
+    OutOfTime             the time limit ended first
+    Interrupted           Ctrl-C
 """
 
 from __future__ import annotations
@@ -10,9 +102,10 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Each public name twice: here for type checkers, below for the interpreter (a test compares the two).
+# Each public name again twice: here for type checkers, below for the interpreter (a test compares all three).
 if TYPE_CHECKING:
     from .data import Example as Example
+    from .data import as_problem as as_problem
     from .data import dataset as dataset
     from .data import example as example
     from .data import examples as examples
@@ -21,6 +114,7 @@ if TYPE_CHECKING:
     from .data import save as save
     from .deep import from_torch as from_torch
     from .deep import head as head
+    from .deep import problem_from_torch as problem_from_torch
     from .dynamics import Alignment as Alignment
     from .dynamics import Ladder as Ladder
     from .dynamics import Limit as Limit
@@ -61,16 +155,25 @@ if TYPE_CHECKING:
     from .problem import BudgetExceeded as BudgetExceeded
     from .problem import DataError as DataError
     from .problem import Dataset as Dataset
+    from .problem import Interrupted as Interrupted
     from .problem import Loss as Loss
     from .problem import Network as Network
     from .problem import NotSeparable as NotSeparable
+    from .problem import OutOfTime as OutOfTime
     from .problem import Problem as Problem
     from .problem import ProblemError as ProblemError
     from .problem import ReluflowError as ReluflowError
     from .problem import Undecided as Undecided
     from .problem import initialize as initialize
+    from .problem import time_limit as time_limit
+    from .report import Comparison as Comparison
     from .report import Explanation as Explanation
+    from .report import compare as compare
     from .report import explain as explain
+    from .report import plot as plot
+    from .report import plot_alignment as plot_alignment
+    from .report import plot_flow as plot_flow
+    from .report import plot_limit as plot_limit
     from .sectors import ExtremalDirections as ExtremalDirections
     from .sectors import alignment_constants as alignment_constants
     from .sectors import cones_of as cones_of
@@ -91,6 +194,7 @@ _HOME_OF = {
     "Alignment": "dynamics",
     "BudgetExceeded": "problem",
     "Clusters": "margins",
+    "Comparison": "report",
     "Condition": "theory",
     "DataError": "problem",
     "Dataset": "problem",
@@ -100,6 +204,7 @@ _HOME_OF = {
     "Finding": "theory",
     "GlobalMargin": "margins",
     "GroupedMargin": "margins",
+    "Interrupted": "problem",
     "KKT": "margins",
     "Ladder": "dynamics",
     "Limit": "dynamics",
@@ -111,6 +216,7 @@ _HOME_OF = {
     "Observation": "theory",
     "OneNeuron": "margins",
     "OneSignedMargins": "margins",
+    "OutOfTime": "problem",
     "Prediction": "theory",
     "Problem": "problem",
     "ProblemError": "problem",
@@ -121,12 +227,14 @@ _HOME_OF = {
     "agreement_margin": "margins",
     "align": "dynamics",
     "alignment_constants": "sectors",
+    "as_problem": "data",
     "beta_crit": "margins",
     "change_measures": "dynamics",
     "check": "theory",
     "citation": "theory",
     "class_margins": "margins",
     "clusters": "margins",
+    "compare": "report",
     "cones_of": "sectors",
     "dataset": "data",
     "dead_cone": "sectors",
@@ -154,13 +262,23 @@ _HOME_OF = {
     "one_neuron": "margins",
     "one_signed_margins": "margins",
     "perturb": "dynamics",
+    "plot": "report",
+    "plot_alignment": "report",
+    "plot_flow": "report",
+    "plot_limit": "report",
     "predict": "theory",
+    "problem_from_torch": "deep",
     "save": "data",
     "sector": "sectors",
     "smoothed_margin": "margins",
     "stable_rank": "margins",
     "symmetrized_network": "margins",
+    "time_limit": "problem",
 }
+
+_PARTS = ("data", "deep", "dynamics", "experiments", "margins", "problem", "report", "sectors", "theory")
+
+__all__ = [*_HOME_OF]
 
 
 def __getattr__(name: str) -> Any:
@@ -168,8 +286,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name in _PARTS:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+    return sorted({*globals(), *_HOME_OF, *_PARTS})

@@ -70,10 +70,10 @@ def test_picture(tmp_path, data):
         (["EX1", "--slope", 2], "outside [0, 1]"),
         (["EX1", "--scheme", "xavier"], "choose one of balanced"),
         (["EX1", "--loss", "hinge"], "loss 'hinge'"),
-        (["EX1", "--branch", "left"], "branch = 'left'"),
+        (["EX1", "--branch", "left"], "--branch left"),
         (["EX1", "--network", "absent.npz"], "there is no file absent.npz"),
         (["EX1", "--scale", 1e-6, "--log-scale", -3], "two names for one thing"),
-        (["EX1", "--train", "second"], "train = 'second'"),
+        (["EX1", "--train", "second"], "--train second"),
     ],
 )
 def test_bad_input(arguments, words, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """``reluflow certify``: margins, certificates, gaps."""
 
+import itertools
 import json
 
 import numpy as np
@@ -88,8 +89,16 @@ def test_not_separable_data_carry_their_proof(tmp_path):
     [
         (["EX1", "--slope", -0.5], "outside [0, 1]"),
         (["EX1", "--network", "absent.npz"], "there is no file"),
-        (["EX1", "--train", "second"], "train = 'second'"),
-        (["EX1", "--budget", 0], "budget"),
+        (["EX1", "--train", "second"], "--train second"),
+        (["EX1", "--budget", 0], "--budget 0"),
+        (["EX1", "--budget", -5], "--budget -5"),
+        (["EX1", "--tolerance", -1], "--tolerance = -1.0: a number in [0, 1)"),
+        (["EX1", "--tolerance", "nan"], "--tolerance = nan"),
+        (["EX1", "--tolerance", "inf"], "--tolerance = inf"),
+        (["EX1", "--time-limit", 0], "positive number of seconds"),
+        (["EX1", "--time-limit", "nan"], "positive number of seconds"),
+        (["EX1", "--no-optimum"], "give one with --network"),
+        (["EX1", "--no-optimum", "--budget", 5, "--network", "x.npz"], "give one of them"),
         (["absent.csv"], "no file"),
     ],
 )
@@ -104,3 +113,58 @@ def test_contradicting_slopes(tmp_path):
     result = run("EX1", "--network", tmp_path / "net.npz", "--slope", 0.3)
     assert result.exit_code == 2
     assert "contradicts" in result.stderr
+
+
+# -- what is found when there is not enough time -----------------------------------------------------------
+
+
+def test_out_of_time_everything_found_is_printed(tmp_path, monkeypatch):
+    known = example("D4")
+    known.networks["kkt"].save(tmp_path / "kkt.npz")
+    seen = set()
+    for seconds in (1, 4, 8, 30, 1000):
+        # A clock that goes on by a second whenever it is looked at: what is reached does not depend on the machine.
+        ticks = itertools.count()
+        monkeypatch.setattr("reluflow.problem._time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
+        result = run("D4", "--network", tmp_path / "kkt.npz", "--time-limit", seconds, "--json")
+        found = json.loads(result.stdout)
+        assert result.exit_code == (3 if found["unfinished"] else 0)
+        best = found["best"]
+        assert best["lower"] <= 0.375 * (1 + 1e-9)
+        assert best["upper"] >= 0.375 * (1 - 1e-9)
+        assert found["network"]["margin"] == pytest.approx(0.356107225225, abs=1e-12)
+        seen.add(result.exit_code)
+        text = run("D4", "--network", tmp_path / "kkt.npz", "--time-limit", seconds)
+        assert (text.exit_code == 3) == ("Unfinished: the time limit ended" in text.stdout)
+    assert seen == {0, 3}
+
+
+@pytest.mark.parametrize("where", ["reluflow.margins.linearity", "reluflow.margins._global_bracket.approach"])
+def test_interrupted_everything_found_is_printed(tmp_path, monkeypatch, where):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    known = example("D4")
+    known.networks["kkt"].save(tmp_path / "kkt.npz")
+    result = run("D4", "--network", tmp_path / "kkt.npz", "--json")
+    assert result.exit_code == 130
+    found = json.loads(result.stdout)
+    assert found["unfinished"].startswith("interrupted")
+    assert found["separator"] is not None
+    assert found["network"]["kkt"]["holds"] is True
+    if found["best"] is not None:
+        assert found["best"]["lower"] <= 0.375 * (1 + 1e-9)
+        assert found["best"]["upper"] >= 0.375 * (1 - 1e-9)
+    assert (found["best"] is None) == ("linearity" in where)
+
+
+def test_the_optimum_can_be_left_out(tmp_path):
+    known = example("D4")
+    known.networks["kkt"].save(tmp_path / "kkt.npz")
+    found = document("D4", "--network", tmp_path / "kkt.npz", "--no-optimum")
+    assert found["best"] is None
+    assert found["network"]["gap"] is None
+    assert found["network"]["kkt"]["holds"] is True
+    text = run("D4", "--network", tmp_path / "kkt.npz", "--no-optimum").stdout
+    assert "largest margin" not in text

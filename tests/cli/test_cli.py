@@ -87,7 +87,8 @@ def test_unknown_options_and_missing_arguments():
         result = run(*args)
         assert result.exit_code == 2
         assert result.stdout == ""
-        assert "Error" in result.stderr
+        assert result.stderr.startswith("reluflow: ")
+        assert result.stderr.count("\n") == 1
 
 
 def test_start_loads_nothing_heavy():
@@ -160,18 +161,26 @@ def test_errors_become_messages_and_exit_codes(failing, error, code, words):
     assert result.stderr.count("\n") == 1
     result = failing(error)("--json")
     assert result.exit_code == code
-    found = json.loads(result.stderr)
-    assert found["schema"] == 1
-    assert found["error"]["exit_code"] == code
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert list(found)[:5] == ["schema", "error", "kind", "remedy", "exit_code"]
+    assert words in found["error"]
+    assert found["remedy"]
+    assert found["exit_code"] == code
     for key in ("partial", "certificate"):
         if hasattr(error, key):
-            assert found["error"][key] == getattr(error, key)
+            assert found[key] == getattr(error, key)
 
 
 def test_a_bug_is_not_hidden(failing):
     result = failing(ZeroDivisionError("bug"))()
     assert result.exit_code == 1
     assert isinstance(result.exception, ZeroDivisionError)
+    result = failing(ZeroDivisionError("bug"))("--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert (found["kind"], found["error"], found["exit_code"]) == ("Bug", "ZeroDivisionError: bug", 1)
+    assert "Traceback" in result.stderr
 
 
 def test_a_mistake_in_a_real_process(tmp_path):
@@ -324,7 +333,7 @@ def test_make(tmp_path, ending):
         (("phuong", "n"), "key=value is needed"),
         (("phuong", "n=x"), "must be a positive integer"),
         (("phung",), "did you mean 'phuong'"),
-        (("EX1", "n=3"), "takes no parameters"),
+        (("EX1", "n=3"), "is a worked example and has no parameter 'n'"),
         (("phuong", "n=100000000"), "GiB"),
     ],
 )
@@ -333,7 +342,7 @@ def test_make_refuses(tmp_path, args, words):
     assert result.exit_code == 2
     assert words in result.stderr
     assert not list(tmp_path.iterdir())
-    assert "use .npz, .csv or .tsv" in run("data", "make", "EX1", "--out", tmp_path / "a.txt").stderr
+    assert ".npz, .csv, .tsv is needed" in run("data", "make", "EX1", "--out", tmp_path / "a.txt").stderr
 
 
 def test_fetch(tmp_path, monkeypatch):

@@ -83,7 +83,7 @@ def test_a_contradiction_has_its_own_exit_code(monkeypatch):
         (("explain", "EX1", "--out", "no-folder/report.html"), "no folder"),
         (("explain", "EX1", "--out", "report.png"), "ending"),
         (("explain", "EX1", "--slope", "2"), "slope"),
-        (("explain", "EX1", "--max-log-time", "-1"), "max_log_time"),
+        (("explain", "EX1", "--max-log-time", "-1"), "--max-log-time"),
         (("check", "EX1", "--paper", "XY"), "paper"),
         (("check", "EX1", "--claim", "PL-T9"), "PL-T9"),
         (("predict", "EX1", "--claim", "nothing"), "nothing"),

@@ -95,19 +95,20 @@ def test_undecided_keeps_the_trajectory_under_a_name_of_its_own(tmp_path):
 def test_undecided_as_json(tmp_path):
     result = run("EX1", "--width", 4, "--max-steps", 20, "--json")
     assert result.exit_code == 3
-    assert result.stdout == ""
-    error = json.loads(result.stderr)["error"]
-    assert error["type"] == "BudgetExceeded"
+    assert result.stderr == ""
+    error = json.loads(result.stdout)
+    assert error["kind"] == "BudgetExceeded"
+    assert "--max-steps" in error["remedy"]
     assert error["partial"]["moments"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["EX1", "--max-log-time", 0], "max_log_time"),
+        (["EX1", "--max-log-time", 0], "--max-log-time"),
         (["EX1", "--plot", "x.gif"], ".png, .svg, .pdf"),
         (["EX1", "--save", "/no/such/folder/x.npz"], "no folder"),
-        (["EX1", "--train", "second"], "train = 'second'"),
+        (["EX1", "--train", "second"], "--train second"),
         (["absent.csv"], "no file"),
     ],
 )

@@ -344,7 +344,7 @@ def test_digits_of_idx(images):
     assert np.array_equal(data.X, pixels[keep] / 255)
     assert data.y.tolist() == [1 if c == 1 else -1 for c in classes[keep]]
     assert np.array_equal(load(file, digits=(3, 1), scaled=False).X, pixels[keep])
-    centered = load(file, digits=(3, 1), centered=True)
+    centered = load(file, digits=(3, 1), center=True)
     assert np.allclose(centered.X, data.X - data.X.mean(axis=0), rtol=0, atol=1e-15)
     assert load(file, labels={0: -1, 1: 1, 2: 1, 3: 1, 4: 1}).y.tolist() == np.where(classes == 0, -1, 1).tolist()
 
@@ -375,7 +375,7 @@ def test_samples_are_drawn_without_replacement_and_in_order(images):
         ({"digits": (0, 1), "samples": 61}, "only"),
         ({"digits": (0, 1), "samples": 0}, "samples must be an integer from 1 on"),
         ({"digits": (0, 1), "seed": -1}, "seed must be an integer from 0 on"),
-        ({"digits": (0, 1), "centered": 1}, "centered must be True or False"),
+        ({"digits": (0, 1), "center": 1}, "center must be True or False"),
         ({"digits": (0, 1), "scaled": "no"}, "scaled must be True or False"),
     ],
 )
@@ -390,7 +390,7 @@ def test_bad_choices_of_digits(images, options, message):
 def test_sklearn_digits_have_the_known_angles():
     # ML-F10/F11 on the 8 x 8 digits: 1 (+) against 0 (-), n = 360, 93.3 % of the pairs have the right sign and
     # |x_plus| / n = 0.6566. Centring makes the class sums opposite.
-    data = digits((0, 1), centered=True)
+    data = digits((0, 1), center=True)
     assert data.n == 360
     assert round(100 * summarize(data).acute, 1) == 93.3
     plus, minus = data.X[data.positives].sum(axis=0), data.X[data.negatives].sum(axis=0)

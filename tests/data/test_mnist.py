@@ -227,7 +227,7 @@ def test_cache_folder_follows_the_platform(monkeypatch, tmp_path):
 
 def test_mnist_from_the_cache(genuine, cache, tmp_path):
     fetch_mnist(pack(genuine, tmp_path / "a.tgz"))
-    data = mnist((7, 2), part="test", centered=True)
+    data = mnist((7, 2), part="test", center=True)
     pixels = np.frombuffer(genuine["t10k-images-idx3-ubyte"][16:], np.uint8).reshape(20, 784)[[2, 7, 12, 17]] / 255
     assert data.y.tolist() == [1, -1, 1, -1]
     assert np.allclose(data.X, pixels - pixels.mean(axis=0), rtol=0, atol=1e-15)
@@ -259,7 +259,7 @@ REAL = cache_folder() / "mnist"
 )
 def test_the_real_files():
     assert not fetch_mnist().fresh  # all four md5 sums are right
-    data = mnist((0, 1), centered=True)
+    data = mnist((0, 1), center=True)
     # The class sizes of MNIST are well known: 5923 zeros and 6742 ones to train, 980 and 1135 to test.
     assert (data.negatives.size, data.positives.size, data.d) == (5923, 6742, 784)
     test = mnist((0, 1), part="test")

@@ -28,7 +28,7 @@ def test_every_example_by_name():
 
 def test_parameters():
     assert dataset("phuong:n=30,seed=4,d=3") == make("phuong", n=30, seed=4, d=3)
-    assert dataset("digits:pair=3/8,centered=true") == digits((3, 8), centered=True)
+    assert dataset("digits:pair=3/8,center=true") == digits((3, 8), center=True)
 
 
 def test_files_and_their_options(folder):
@@ -61,7 +61,7 @@ def test_names_come_before_files_and_colons_may_stand_in_file_names(folder):
     ("spec", "message"),
     [
         ("phung", "no dataset and no file 'phung'; did you mean 'phuong'"),
-        ("ex1", "did you mean 'EX1'"),
+        ("ex11", "did you mean 'EX1'"),
         ("mnits:digits=0/1", "did you mean 'mnist'"),
         ("qqqqqqqq", "`reluflow data list` lists the names"),
         ("pionts.csv", "there is no file 'pionts.csv'; did you mean 'points.csv'"),
@@ -76,7 +76,7 @@ def test_names_come_before_files_and_colons_may_stand_in_file_names(folder):
         ("phuong:n=", "key=value is needed"),
         ("phuong:n=1,n=2", "n is given twice"),
         ("phuong:n=100000000,d=1000", "GiB"),
-        ("EX1:n=3", "takes no parameters"),
+        ("EX1:n=3", "EX1' is a worked example and has no parameter 'n'"),
         ("digits:digits=0/1", "digits has no parameter 'digits'"),
         ("digits:pair=3/3", "two different classes"),
         ("digits:pair=3/11", "digits has no class 11"),

@@ -51,27 +51,26 @@ def test_the_state_dict_and_its_file_say_the_same(tmp_path):
     assert rf.from_torch(model.state_dict(), slope=0.2) == known
     assert rf.from_torch(tmp_path / "model.pt", slope=0.2) == known
     assert rf.from_torch(str(tmp_path / "model.pt"), slope=0.2) == known
-    assert rf.from_torch(model.state_dict()).slope == 0.0
 
 
 @pytest.mark.parametrize("key", ["state_dict", "model_state_dict", "model"])
 def test_a_checkpoint_of_a_training_script(tmp_path, key):
     model = sequential()
     torch.save({"epoch": 3, key: model.state_dict(), "note": "x"}, tmp_path / "model.pt")
-    assert rf.from_torch(tmp_path / "model.pt") == rf.from_torch(model)
+    assert rf.from_torch(tmp_path / "model.pt", slope=0) == rf.from_torch(model)
 
 
 def test_names_and_order_of_a_state_dict_do_not_matter():
     state = sequential(d=3, p=4).state_dict()
     renamed = {"fc2.weight": state["2.weight"], "fc1.bias": state["0.bias"], "fc1.weight": state["0.weight"]}
-    assert rf.from_torch(renamed) == rf.from_torch(state)
+    assert rf.from_torch(renamed, slope=0) == rf.from_torch(state, slope=0)
     plain = {"W": state["0.weight"], "a": state["2.weight"]}
-    assert np.array_equal(rf.from_torch(plain).W, state["0.weight"].numpy())
+    assert np.array_equal(rf.from_torch(plain, slope=0).W, state["0.weight"].numpy())
 
 
 def test_where_both_orders_chain_the_order_of_the_entries_counts():
     first, last = [[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 9.0]]
-    net = rf.from_torch({"0.weight": first, "2.weight": last})
+    net = rf.from_torch({"0.weight": first, "2.weight": last}, slope=0)
     assert net.W.tolist() == first
     assert net.a.tolist() == [2.0, 3.0]
 
@@ -102,14 +101,65 @@ def test_the_module_is_left_alone():
 # -- the bias of the last layer ------------------------------------------------------------------------------
 
 
-def test_a_last_bias_is_refused_or_dropped():
-    model = sequential(last_bias=True)
-    c = model[2].bias.item()
-    with pytest.raises(rf.ProblemError, match=r"not homogeneous.*drop_bias=True"):
-        rf.from_torch(model)
-    X = np.random.default_rng(0).normal(size=(5, 3))
-    f = model(torch.as_tensor(X)).detach().numpy()[:, 0]
-    assert np.abs(rf.from_torch(model, drop_bias=True).outputs(with_ones(X)) + c - f).max() < 1e-12
+def by_hand(model, X, slope, dtype):
+    """The forward pass written out once more, without torch: c + sum_j a_j max(z, slope z), in long doubles."""
+    W, b, out, c = (
+        None if part is None else part.detach().double().numpy().astype(np.longdouble)
+        for part in (model[0].weight, model[0].bias, model[2].weight, model[2].bias)
+    )
+    z = X.astype(dtype).astype(np.longdouble) @ W.T + (0 if b is None else b)
+    logits = np.maximum(z, slope * z) @ out.T + (0 if c is None else c)
+    return logits[:, 0] if len(out) == 1 else logits[:, 1] - logits[:, 0]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    d=st.integers(1, 6),
+    p=st.integers(1, 7),
+    k=st.integers(1, 2),
+    slope=st.sampled_from([0.0, 0.01, 0.5, 1.0]),
+    bias=st.booleans(),
+    single=st.booleans(),
+    size=st.sampled_from([1.0, 1e-6, 1e6]),
+    seed=st.integers(0, 10**6),
+)
+def test_biases_are_represented_exactly(d, p, k, slope, bias, single, size, seed):
+    model = sequential(d, p, k, nn.LeakyReLU(slope), bias, last_bias=True, seed=seed)
+    with torch.no_grad():
+        model[2].bias.mul_(size)
+    if single:
+        model = model.float()
+    X = np.random.default_rng(seed).normal(size=(9, d)).astype(np.float32 if single else np.float64)
+    logits = model(torch.as_tensor(X)).detach().double().numpy()
+    theirs = logits[:, 0] if k == 1 else logits[:, 1] - logits[:, 0]
+    net = rf.from_torch(model)
+    ours = net.outputs(with_ones(X.astype(np.float64)))
+    # The size of what is added up, in units of whose rounding the three ways may differ.
+    terms = np.abs(net.activate(net.preactivations(with_ones(np.abs(X))))) @ np.abs(net.a) + np.abs(logits).sum(axis=1)
+    terms += np.linalg.norm(with_ones(X), axis=1) * (np.linalg.norm(net.W, axis=1) @ np.abs(net.a))
+    assert (np.abs(ours - by_hand(model, X, slope, X.dtype)) <= 1e-14 * terms).all()
+    assert (np.abs(ours - theirs) <= (1e-5 if single else 1e-14) * terms).all()
+    assert net.d == d + 1
+    assert np.count_nonzero(net.W[-1]) == 1
+    assert abs(net.a[-1]) == net.W[-1, -1]  # balanced: the shortest such neuron
+
+
+def test_a_last_bias_alone_brings_the_constant_feature():
+    data = rf.Dataset([[1.0, 2.0, 0.5], [-1.0, 1.0, 0.0]], [1, -1])
+    model = sequential(bias=False, last_bias=True)
+    problem = problem_from_torch(model, data)
+    assert problem.data == data.with_bias(1.0)
+    assert problem.net.p == 5
+    assert not problem.net.W[:4, -1].any()
+    f = model(torch.tensor(data.X.tolist(), dtype=torch.float64)).detach().numpy()[:, 0]
+    assert np.abs(problem.net.margins(problem.data) - data.y * f).max() < 1e-14
+
+
+def test_the_constant_feature_is_asked_for_by_name():
+    data = rf.Dataset([[1.0, 2.0, 0.5], [-1.0, 1.0, 0.0]], [1, -1])
+    for use in (rf.Problem, rf.kkt, lambda data, net: net.margins(data)):
+        with pytest.raises(rf.ProblemError, match=r"bias.*with_bias\(1\.0\)|bias, append a column of ones"):
+            use(data, rf.from_torch(sequential()))
 
 
 def test_a_last_bias_that_says_nothing_is_no_bias():
@@ -118,18 +168,20 @@ def test_a_last_bias_that_says_nothing_is_no_bias():
         one[2].bias.zero_()
         two[2].bias.fill_(0.7)  # the same for both logits: their difference does not change
     assert rf.from_torch(one).p == rf.from_torch(two).p == 4
+    assert rf.from_torch(sequential(bias=False, last_bias=False)).d == 3
 
 
 # -- refusals ------------------------------------------------------------------------------------------------
 
 
 class Custom(nn.Module):
-    def __init__(self):
+    def __init__(self, activation, before=None):
         super().__init__()
-        self.one, self.two = nn.Linear(3, 4), nn.Linear(4, 1, bias=False)
+        self.one, self.two = nn.Linear(3, 4), nn.Linear(4, 1)
+        self.activation, self.before = activation, before or (lambda x: x)
 
     def forward(self, x):
-        return self.two(torch.sin(self.one(x)))
+        return self.two(self.activation(self.one(self.before(x))))
 
 
 class Disguised(nn.Sequential):
@@ -143,9 +195,21 @@ REFUSED = [
     (nn.Sequential(nn.Conv1d(3, 4, 1), nn.ReLU(), nn.Linear(4, 1)), "Conv1d"),
     (nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1)), r"head\(model, loader\)"),
     (nn.Sequential(), "nothing"),
-    (nn.Linear(3, 1), "not a plain torch.nn.Sequential"),
-    (Custom(), "forward pass cannot be read off"),
-    (Disguised(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)), "not a plain"),
+    (nn.Linear(3, 1), r"has 1 Linear layer\(s\)"),
+    (nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 1)), "GELU is none of these"),
+    (nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 1)), "Sigmoid is none of these"),
+    (nn.Sequential(nn.Linear(3, 4), nn.ReLU6(), nn.Linear(4, 1)), "ReLU6 is none of these"),
+    (nn.Sequential(nn.Linear(3, 4), nn.PReLU(), nn.Linear(4, 1)), "PReLU learns its slope"),
+    (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 1)), "fuse_linear_bn_eval"),
+    (nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.Linear(4, 1)), "lazy"),
+    (Custom(torch.sin), "something other than a ReLU or leaky ReLU"),
+    (Custom(nn.functional.relu6), "something other than a ReLU or leaky ReLU"),
+    (Custom(nn.functional.softplus), "something other than a ReLU or leaky ReLU"),
+    (Custom(nn.PReLU()), "PReLU learns its slope"),
+    (Custom(lambda z: torch.relu(2 * z)), "something other than"),
+    (Custom(torch.relu, before=torch.tanh), "does more to its inputs"),
+    (Disguised(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)), "not that of its last Linear layer"),
+    (nn.Identity(), "no Linear layer"),
     (nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(5, 1)), "gives 4 features but the second takes 5"),
     (nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 3)), r"3 logits \(3 classes\); two classes are needed"),
     (nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(1.5), nn.Linear(4, 1, bias=False)), r"outside \[0, 1\]"),
@@ -167,7 +231,36 @@ REFUSED = [
 @pytest.mark.parametrize(("source", "message"), REFUSED)
 def test_refused_with_the_reason(source, message):
     with pytest.raises(rf.ProblemError, match=message):
-        rf.from_torch(source)
+        rf.from_torch(source, slope=0.0 if isinstance(source, dict) else None)
+
+
+def test_a_model_with_a_forward_pass_of_its_own():
+    for activation, slope in ((torch.relu, 0.0), (nn.LeakyReLU(0.2), 0.2), (lambda z: torch.maximum(z, z / 4), 0.25)):
+        torch.manual_seed(1)
+        model = Custom(activation)
+        same = nn.Sequential(model.one, nn.LeakyReLU(slope), model.two)
+        assert rf.from_torch(model) == rf.from_torch(same)
+
+
+def test_what_follows_the_logits_does_not_matter():
+    one, two = sequential(last_bias=True), sequential(k=2)
+    assert rf.from_torch(nn.Sequential(*one, nn.Sigmoid())) == rf.from_torch(one)
+    assert rf.from_torch(nn.Sequential(*two, nn.LogSoftmax(1))) == rf.from_torch(two)
+
+
+def test_a_state_dict_needs_the_slope(tmp_path):
+    tanh = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    torch.save(tanh.state_dict(), tmp_path / "tanh.pt")
+    for source in (tanh.state_dict(), tmp_path / "tanh.pt"):
+        with pytest.raises(rf.ProblemError, match=r"does not tell the activation.*slope=0 \(--slope 0\) for ReLU"):
+            rf.from_torch(source)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of TorchScript as such
+def test_a_program_is_not_run(tmp_path):
+    torch.jit.save(torch.jit.trace(sequential(), torch.zeros(1, 3).double()), tmp_path / "script.pt")
+    with pytest.raises(rf.ProblemError, match=r"TorchScript.*torch.jit.load\('script.pt'\).state_dict\(\)"):
+        rf.from_torch(tmp_path / "script.pt", slope=0)
 
 
 def test_contradicting_slopes_are_refused():
@@ -231,6 +324,14 @@ def test_the_constant_feature_comes_with_the_bias():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("d", [2, 4, 5])
 def test_wrong_feature_dimension(d, bias):
-    data = rf.Dataset(2 * np.ones((1, d)), [1])
+    data = rf.Dataset(np.arange(2.0, 2 + 2 * d).reshape(2, d), [1, -1])
     with pytest.raises(rf.ProblemError, match=f"dimension {d} but the model takes 3"):
         problem_from_torch(sequential(bias=bias), data)
+
+
+@pytest.mark.parametrize(("at", "value"), [(0, 1.0), (3, 0.1)])
+def test_a_constant_column_that_is_no_bias_of_the_model(at, value):
+    X = np.insert(np.random.default_rng(0).normal(size=(4, 3)), at, value, axis=1)
+    for bias, words in ((True, "make it the last and 1"), (False, "leave it out")):
+        with pytest.raises(rf.ProblemError, match=f"column {at} is {value:g} at every point.*{words}"):
+            problem_from_torch(sequential(bias=bias), rf.Dataset(X, [1, -1, 1, -1]))

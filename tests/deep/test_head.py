@@ -105,9 +105,7 @@ def test_the_model_is_left_as_it_was():
 def test_head_of_a_two_layer_net_is_from_torch():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 5), nn.LeakyReLU(0.3), nn.Linear(5, 2)).double()
-    with pytest.raises(rf.ProblemError, match="not homogeneous"):
-        rf.head(model, (X, Y))
-    assert rf.head(model, (X, Y), drop_bias=True).net == rf.from_torch(model, drop_bias=True)
+    assert rf.head(model, (X, Y)).net == rf.from_torch(model)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_draw_is_its_seed_and_leaves_torch_alone():
 def test_depth_two_is_the_two_layer_net():
     net = deep.residual_net(2, width=6, depth=2, dtype="float64")
     outputs = net(torch.tensor(POINTS.X.tolist(), dtype=torch.float64)).detach().numpy()[:, 0]
-    assert np.abs(rf.from_torch(net.state_dict()).outputs(POINTS.X) - outputs).max() < 1e-16
+    assert np.abs(rf.from_torch(net.state_dict(), slope=0).outputs(POINTS.X) - outputs).max() < 1e-16
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_nets_that_cannot_be(options, message):
 def test_one_epoch_of_sgd_equals_descend():
     # Full batch, two layers: the same step computed by the package itself, without autograd.
     net = deep.residual_net(2, width=6, depth=2, scale=1.0, seed=4, dtype="float64")
-    start = rf.from_torch(net.state_dict())
+    start = rf.from_torch(net.state_dict(), slope=0)
     run = deep.train(net, POINTS, step=0.1, batch=4, epochs=5)
-    end = rf.from_torch(net.state_dict())
+    end = rf.from_torch(net.state_dict(), slope=0)
     known = rf.descend(rf.Problem(POINTS, start), "gd", step=0.1, steps=5)
     assert np.abs(end.W - known.final.weights()[0]).max() < 1e-13
     assert np.abs(end.a - known.final.weights()[1]).max() < 1e-13
@@ -228,8 +228,8 @@ def test_conv_net_separates_with_depth():
     # After ReLU no inner product is negative, whatever was learnt.
     assert all((deep.inner_products(layer.after, data.y).cross >= 0).all() for layer in layers)
     # Its last two layers are a network on the features, which certificates can be asked about.
-    problem = rf.head(net, (data.X, data.y), drop_bias=True)
-    assert (problem.data.d, problem.net.p, problem.net.slope) == (3137, 128, 0.0)
+    problem = rf.head(net, (data.X, data.y))
+    assert (problem.data.d, problem.net.p, problem.net.slope) == (3137, 129, 0.0)
     with torch.no_grad():
-        f = net(torch.tensor(data.X, dtype=torch.float32))[:, 0].double().numpy() - net[-1].bias.item()
+        f = net(torch.tensor(data.X, dtype=torch.float32))[:, 0].double().numpy()
     assert np.abs(problem.net.outputs(problem.data.X) - f).max() < 1e-4 * np.abs(f).max()  # 3136 terms in float32

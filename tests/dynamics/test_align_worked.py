@@ -202,7 +202,7 @@ def test_bad_options(options, words):
 
 def test_bad_arguments():
     with pytest.raises(ProblemError, match="needs a Problem"):
-        align(example("EX1").data)
+        align(initialize(2, width=3))
     early = align(Problem(example("EX1").data, initialize(2, width=3)))
     for call in (lambda: early.directions(-1.0), lambda: early.log_norms(np.nan), lambda: early.events(3)):
         with pytest.raises(ProblemError):

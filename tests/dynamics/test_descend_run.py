@@ -25,7 +25,7 @@ def callback(iteration, net):
         os.kill(os.getpid(), signal.SIGKILL)
 rf.descend(
     rf.Problem(data, start), method.split("-")[0], step=0.05, steps=400, record=30, callback=callback,
-    batch=4 if method == "sgd" else None, checkpoint=path + ".part" if path != "none" else None,
+    batch=4 if method == "sgd" else None, checkpoint=path + ".part.npz" if path != "none" else None,
     checkpoint_minutes=1e-5, fast_forward=method == "gd-forward", dtype="float32" if method == "sgd" else "float64",
 ).save(path if path != "none" else sys.argv[4])
 """
@@ -48,7 +48,7 @@ def test_a_killed_run_goes_on_to_the_identical_trajectory(tmp_path, method):
     for kill in (100, 250):
         assert go(resumed, kill).returncode == -signal.SIGKILL
         assert not resumed.exists()
-        assert (tmp_path / "resumed.npz.part").exists()
+        assert (tmp_path / "resumed.npz.part.npz").exists()
     assert go(resumed, 0).returncode == 0
     same(rf.Trajectory.load(whole), rf.Trajectory.load(resumed))
 
@@ -295,8 +295,8 @@ def test_mistakes_are_named(options, words):
 
 
 def test_mistakes_about_the_start():
-    with pytest.raises(rf.ProblemError, match="needs a Problem, not Dataset"):
-        rf.descend(problem().data, step=0.1, steps=1)
+    with pytest.raises(rf.ProblemError, match="needs a Problem, not Network"):
+        rf.descend(problem().net, step=0.1, steps=1)
     tiny = problem().replace(net=problem().net.with_log_scale(-3000.0))
     with pytest.raises(rf.ProblemError, match="too small for float64 in this method"):
         rf.descend(tiny, "adam", step=0.1, steps=1)

@@ -237,6 +237,33 @@ def test_stops_where_it_is_told(until):
     assert got[name] == pytest.approx(value, rel=1e-7)
 
 
+_STARTS = {  # where a run may end: in the early, the coupled and the late phase, at rest
+    "early": rf.initialize(2, 3, "balanced", log_scale=-300.0, seed=0),
+    "small": rf.initialize(2, 3, "balanced", 0.1, seed=1),
+    "unbalanced": rf.initialize(2, 3, "he", seed=2),
+    "leaky": rf.initialize(2, 3, "balanced", 1.0, seed=3, slope=0.3),
+    "dead": rf.Network([[0.0, 0.0]], [1.0]),
+}
+
+
+@pytest.mark.parametrize("other", [{}, {"loss": 1e-200}])
+@pytest.mark.parametrize("start", _STARTS)
+def test_the_end_is_the_goal_to_the_last_digit(start, other):
+    p = problem(_STARTS[start])
+    rng = np.random.default_rng(sorted(_STARTS).index(start))
+    goals = [-1e4, -745.0, np.log(0.1), *rng.uniform(-3, 8, 2), *rng.uniform(8, 100, 2)]
+    for goal in goals:
+        times = {"log_time": goal, "time": float(np.exp(goal))}
+        for name in ("log_time", "time") if goal > -745 else ("log_time",):
+            until = {name: times[name]}
+            run = rf.flow(p, until | other, progress=False)
+            assert run.log_time[-1] == rf.dynamics.Until(**until).goal.log_time
+            assert run.phases[-1].log_end == run.log_time[-1]
+            assert run.events["log_time"].max(initial=-np.inf) <= run.log_time[-1]
+            for net in (run.at(**until), run.at(time=run.time[-1]), run.at(log_time=run.log_time[-1])):
+                np.testing.assert_allclose(net.log_norms, run.final.log_norms, rtol=0, atol=1e-7)
+
+
 def test_until_aligned():
     p = rf.Problem(EX1, rf.initialize(2, 20, "balanced", 1e-9, seed=0))
     run = rf.flow(p, {"aligned": True})
@@ -274,7 +301,7 @@ def test_bad_options(options):
 
 def test_not_a_problem():
     with pytest.raises(rf.ProblemError, match="needs a Problem"):
-        rf.flow(EX1)
+        rf.flow(rf.initialize(2, 2))
 
 
 def test_budget_keeps_what_there_is():

@@ -150,7 +150,7 @@ def test_undecided_keeps_the_flow():
 
 def test_refusals():
     with pytest.raises(rf.ProblemError, match="needs a Problem"):
-        rf.limit(rf.example("EX1").data)
+        rf.limit(rf.initialize(2, 2))
     problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 2, "balanced", 0.1, seed=0))
     with pytest.raises(rf.ProblemError, match="max_log_time"):
         rf.limit(problem, max_log_time=-1)

@@ -156,45 +156,6 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path):
     assert "failed" not in outcomes.values()
 
 
-def test_code_version_sees_what_computes_and_not_what_draws(tmp_path):
-    text = "\n".join(
-        (
-            '"""Doc."""',
-            "K = 3",
-            "def run(parameters, tell):",
-            '    """Doc."""',
-            "    if K < 0: raise ValueError(f'K is {K}', K)",
-            '    return {"k": K}',
-            "def plot(numbers):",
-            "    return 1",
-            "EXPERIMENT = 5",
-        )
-    )
-    path = tmp_path / "_one.py"
-    path.write_text(text)
-    plain = store._meaning(path, computes=True)
-    same = (("return 1", "return 2"), ("Doc.", "Other."), ("K is", "K was"), ("EXPERIMENT = 5", "EXPERIMENT = 6"))
-    for old, new in same:
-        path.write_text(text.replace(old, new))
-        assert store._meaning(path, computes=True) == plain
-    for old, new in (("K = 3", "K = 4"), ('"k": K', '"k": K + 1'), ("', K)", "', -K)"), ("ValueError", "KeyError")):
-        path.write_text(text.replace(old, new))
-        assert store._meaning(path, computes=True) != plain
-    # In the layers below a function called check computes like any other.
-    path.write_text(text)
-    below = store._meaning(path)
-    path.write_text(text.replace("return 1", "return 2"))
-    assert store._meaning(path) != below
-
-
-def test_code_version_follows_imports(tmp_path):
-    (tmp_path / "_a.py").write_text("from ._b import f\nfrom ._base import g\n")
-    (tmp_path / "_b.py").write_text("from . import _c\n")
-    (tmp_path / "_c.py").write_text("")
-    (tmp_path / "_base.py").write_text("")
-    assert {path.name for path in store._own_modules(str(tmp_path / "_a.py"))} == {"_a.py", "_b.py", "_c.py"}
-
-
 @pytest.mark.parametrize("name", IDS)
 def test_every_experiment_is_described(name):
     one = experiment(name)

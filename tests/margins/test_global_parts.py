@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reluflow import Dataset, global_max_margin
+from reluflow.margins._global_bracket import Search
 from reluflow.margins._global_branch import BoxDistance, furthest
 from reluflow.margins._global_inner import exact_gain, gains, search_gain
 from reluflow.margins._global_master import Point, Rows, lift, polish
 from reluflow.margins._global_plane import lay_out, solve_plane
+from reluflow.problem import Interrupted
 
 
 @settings(deadline=None, max_examples=40)
@@ -158,3 +162,71 @@ def test_lift_gives_long_samples_their_output():
     raised = lift(rows, point, 0.5)
     assert raised.V[0, 1] >= 1e-9
     np.testing.assert_allclose(raised.V, point.V, atol=1e-8)
+
+
+# -- limits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "d", "slope"), [(12, 2, 0.0), (90, 2, 0.3), (20, 3, 0.0), (25, 9, 0.2), (8, 3, 1.0)])
+def test_whenever_the_time_is_up_the_bounds_hold(n, d, slope, monkeypatch):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, d))
+    data = Dataset(X, np.where(X[:, 0] + 0.5 * np.abs(X[:, 1]) > 0, 1, -1) if slope < 1 else np.sign(X[:, 0]))
+    exact = global_max_margin(data, slope)
+    assert exact.exact
+    stopped = set()
+    for seconds in (1, 2, 3, 5, 8, 13, 30, 80, 10**9):
+        # A clock that goes on by a second whenever it is looked at.
+        ticks = itertools.count()
+        monkeypatch.setattr("reluflow.problem._time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
+        found = global_max_margin(data, slope, time_limit=seconds)
+        assert found.lower <= exact.upper
+        assert found.upper >= exact.lower
+        assert found.network.p <= n + 1
+        if found.lower > 0:
+            assert found.network.normalized_margin(data) == found.lower
+        assert found.exact or found.stopped == "time"
+        stopped.add(found.stopped)
+    assert stopped == {"", "time"}
+
+
+def test_interrupted_with_the_bounds_so_far(monkeypatch):
+    rng = np.random.default_rng(1)
+    data = Dataset(rng.normal(size=(30, 10)), rng.choice([-1, 1], 30))
+    exact = global_max_margin(data, 0.2)
+
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reluflow.margins._global_bracket.improve", interrupt)
+    with pytest.raises(Interrupted) as error:
+        global_max_margin(data, 0.2)
+    found = error.value.partial
+    assert found.stopped == "interrupted"
+    assert 0 < found.lower <= exact.upper
+    assert exact.lower <= found.upper < 0.5 * data.norms.min()  # better than what is known without any work
+
+
+@pytest.mark.parametrize("budget", [1, 10, 100, 1000])
+def test_the_budget_of_patterns_is_kept(budget, monkeypatch):
+    rng = np.random.default_rng(2)
+    data = Dataset(rng.normal(size=(24, 7)), rng.choice([-1, 1], 24))
+    looked = []
+
+    class Counting(Search):
+        def add(self, *arguments, **options):
+            looked.append(super().add(*arguments, **options))
+            return looked[-1]
+
+    def counted(*arguments):
+        gain = exact_gain(*arguments)
+        looked.append(gain.cells)
+        return gain
+
+    monkeypatch.setattr("reluflow.margins._global_bracket.Search", Counting)
+    monkeypatch.setattr("reluflow.margins._global_bracket.exact_gain", counted)
+    found = global_max_margin(data, 0.2, budget=budget)
+    assert sum(looked) <= 1.2 * budget + 100  # the neurons of a round come together
+    assert 0 <= found.lower <= found.upper
+    assert found.exact or found.stopped in ("patterns", "")
+    assert budget > 10 or found.stopped == "patterns"

@@ -181,7 +181,7 @@ def test_a_hundred_thousand_points():
 
 def images(minus, plus):
     try:
-        return mnist((minus, plus), centered=True)
+        return mnist((minus, plus), center=True)
     except DataError as error:
         pytest.skip(str(error))
 

@@ -386,15 +386,24 @@ def test_every_point_must_be_classified():
         rf.kkt(EX1, rf.Network([[1.0, 1.0]], [-1.0], 0.5))
 
 
-def test_a_margin_that_is_rounding():
-    # f(x) = 0.3 - 0.1 * 3, which is not zero in doubles.
-    data = rf.Dataset([[1.0]], [-1])
-    net = rf.Network([[0.1], [0.1], [0.1], [0.3]], [1.0, 1.0, 1.0, -1.0])
-    q = net.margins(data)[0]
-    if q == 0:
-        pytest.skip("the sum happens to be exact here")
+@pytest.mark.parametrize("flip", [False, True])
+@pytest.mark.parametrize("order", range(6))
+@pytest.mark.parametrize(
+    "terms", [(0.1, 0.1, 0.1, -0.3), (0.1, 0.2, -0.3, 0.0), (0.7, 0.1, -0.8, 0.0), (1.0, -1.0, 1.0, -1.0)]
+)
+def test_a_margin_that_is_rounding(terms, order, flip):
+    # f(x) = 0.1 + 0.1 + 0.1 - 0.3 and the like: 0, 3e-17 or -6e-17, as the order and the CPU have it.
+    a = np.random.default_rng(order).permutation(terms)
+    net = rf.Network(np.abs(a)[:, None], np.sign(a))
     with pytest.raises(rf.Undecided, match="rounding"):
-        rf.kkt(data if q > 0 else data.flipped(), net)
+        rf.kkt(rf.Dataset([[1.0]], [-1 if flip else 1]), net)
+
+
+@pytest.mark.parametrize("W", [[[-1.0, 0.0], [-2.0, 1.0]], [[0.0, 1.0], [-0.3, 0.7]], [[0.0, 0.0], [0.0, 3.0]]])
+def test_a_point_that_no_neuron_sees(W):
+    data = rf.Dataset([[1.0, 0.0], [0.1, 1.0]], [1, 1])
+    with pytest.raises(rf.ProblemError, match=r"does not classify point 0 \(1 of 2"):
+        rf.kkt(data, rf.Network(W, [1.0, 1.0]))
 
 
 @pytest.mark.parametrize("tol", [-1e-9, 1.0, float("nan")])

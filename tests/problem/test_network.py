@@ -178,3 +178,9 @@ def test_bad_files(tmp_path):
     np.savez(tmp_path / "objects.npz", W=np.array([{}], dtype=object), a=[1.0])
     with pytest.raises(ProblemError, match="never unpickled"):
         Network.load(tmp_path / "objects.npz")
+
+
+def test_minus_zero_is_no_slope_of_its_own():
+    net = Network([[1.0]], [1.0], slope=-0.0)
+    assert "slope=0," in repr(net)
+    assert net.fingerprint() == Network([[1.0]], [1.0]).fingerprint()

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.report._explain_sights import Sight
+from reluflow.report._explain_sights import Sight, sights
+from reluflow.report._page_charts import _cosines
+from reluflow.report._page_plane import movie
 from reluflow.report._svg import linear_ticks, log_ticks
+from reluflow.theory import Facts
 
 
 def explained(name="EX1", width=6, slope=0.0, scheme="balanced", **problem):
@@ -119,7 +122,8 @@ def test_without_a_limit_the_run_so_far_is_used(undecided):
     assert any(v.text == undecided.troubles[0] for v in undecided.summary.undecided)
     assert "No limit was confirmed" in undecided.text()
     assert undecided.observations  # what there is of the run was compared
-    assert undecided.exit_code == 0
+    assert undecided.exit_code == 3
+    assert "as far as the flow was followed, " in undecided.sentence
 
 
 def test_without_any_run_theory_still_speaks(monkeypatch, tmp_path):
@@ -139,14 +143,31 @@ def test_without_any_run_theory_still_speaks(monkeypatch, tmp_path):
     assert "not even the start." in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_what_happens_on_the_way_is_seen(ex1):
+    run = ex1.trajectory
+    (turns,) = (s for s in ex1.sights if "of activation" in s.text)
+    assert turns.text.startswith(f"{run.events.size} changes of activation")
+    assert set(turns.covered_by) == {p.claim for p in ex1.predictions if p.groups is not None}
+    facts = Facts(ex1.problem)
+    # A neuron that no sample activates; one that slides, and a change of sides, after the data are fitted.
+    data = rf.Dataset([[1.0, 0.0], [2.0, 0.5]], [1, 1])
+    lost = rf.explain(rf.Problem(data, rf.Network([[-0.1, 0.0], [0.1, 0.1]], [0.1, 0.1])))
+    assert any(s.text == "1 of 2 neurons is dead at the end: no sample activates it." for s in lost.sights)
+    late = np.zeros(2, dtype=run.events.dtype)
+    late["log_time"], late["kind"] = run.log_time[-1], ("slide", "activate")
+    texts = [s.text for s in sights(facts, replace(run, events=late), None, ())]
+    assert texts[0].startswith("Neurons still change sides after every point is classified: 2 times")
+    assert "Sliding, for a while or for ever: 1 neuron on 1 hyperplane." in texts
+
+
 def test_a_sight_nobody_covers_is_uncovered(ex1):
     found = replace(ex1, sights=(Sight("a"), Sight("b", ("PL-T1",))))
     assert [v.text for v in found.summary.uncovered] == ["a"]
 
 
 def test_a_problem_is_needed():
-    with pytest.raises(rf.ProblemError, match="needs a Problem, not str"):
-        rf.explain("EX1")
+    with pytest.raises(rf.ProblemError, match="needs a Problem, not int"):
+        rf.explain(1)
 
 
 # -- text, document, page --------------------------------------------------------------------------------
@@ -228,6 +249,29 @@ def test_names_cannot_break_the_page(ex1, tmp_path):
 def test_a_page_that_cannot_be_written(ex1, tmp_path):
     with pytest.raises(rf.ProblemError, match="cannot be written"):
         ex1.html(tmp_path / "no" / "page.html")
+
+
+def test_the_movie_shows_where_theory_and_limit_point(ex1):
+    rays = movie(ex1)["rays"]
+    for kind, net in (
+        ("limit", ex1.limit.network),
+        ("predicted", next(p.network for p in ex1.predictions if p.network)),
+    ):
+        drawn = sorted(ray[1:] for ray in rays if ray[0] == kind)
+        wanted = sorted([int(np.sign(a)), *u] for a, u in zip(net.a, net.directions, strict=True) if a)
+        np.testing.assert_allclose(drawn, wanted, atol=1e-4)
+
+
+def test_the_cosines_of_all_pairs_are_drawn(ex1, tmp_path):
+    # Two neurons at 60 degrees, then the same direction: one bar each, at 0.5 and at 1.
+    start, end = (rf.Network([[1.0, 0.0], v], [1.0, 1.0]) for v in ([0.5, 0.75**0.5 + 1e-3], [2.0, 0.0]))
+    for pair, css in (([start, end], "before"), ([end, start], "after see-through")):
+        bars = re.findall(rf'<rect x="([\d.]+)"[^>]* class="{css}"/>', _cosines(pair))
+        assert len(bars) == 1
+        left, right = 62, 560 - 26
+        assert (float(bars[0]) - left) / (right - left) == pytest.approx(0.74, abs=0.03)
+    ex1.html(tmp_path / "page.html")
+    assert "Cosines between pairs of neurons" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_ticks_are_distinct_and_inside():

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reluflow import Dataset, Network, Problem, ProblemError, descend, example, flow, initialize, limit, make
+from reluflow import Dataset, Network, Problem, ProblemError, align, descend, example, flow, initialize, limit, make
 from reluflow.report import axis_place, plot_flow, plot_limit
+from reluflow.report._flow import finer
 
 
 def titles(figure):
@@ -148,3 +149,35 @@ def test_a_flow_at_rest_and_a_stall_are_drawn(tmp_path):
 def test_files_that_cannot_be_written(planar, tmp_path, name):
     with pytest.raises(ProblemError, match="cannot be written"):
         plot_flow(planar, tmp_path / name)
+
+
+def test_long_first_steps_are_not_drawn_as_ramps():
+    run = flow(Problem(example("EX1").data, initialize(2, 6, scale=0.3, seed=0)), {"log_time": 20.0})
+    assert np.diff(run.log_time[1:3])[0] > 1  # the integrator needs no record between
+    shown = finer(run)
+    assert set(run.log_time) <= set(shown.log_time)
+    assert (np.diff(shown.log_time[1:10]) < 0.5).all()
+    added = np.flatnonzero(~np.isin(shown.log_time, run.log_time))
+    assert added.size > 5
+    for k in added[::4]:
+        net = run.at(log_time=shown.log_time[k])
+        np.testing.assert_allclose(shown.network(int(k)).outputs(run.problem.data.X), net.outputs(run.problem.data.X))
+        assert shown.log_loss[k] == pytest.approx(run.problem.log_loss(net))
+    discrete = descend(run.problem, step=0.1, steps=5, progress=False)
+    assert finer(discrete) is discrete
+
+
+def test_the_legends_of_align_hide_nothing():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from reluflow.report._alignment import _draw_paths, _draw_plane
+
+    early = align(Problem(example("ML-F6").data, initialize(2, 6)))
+    figure = Figure(figsize=(11, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_plane(left, early)
+    _draw_paths(right, early)
+    FigureCanvasAgg(figure).draw()
+    for axes in (left, right):
+        assert not axes.get_legend().get_window_extent().overlaps(axes.get_window_extent())

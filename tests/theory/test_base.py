@@ -129,7 +129,7 @@ def test_coverage_file_is_up_to_date():
 def test_claims_are_found_by_name():
     assert claim("PL-T1").id == "PL-T1"
     assert claim("ML-L5").id == "ML-K"
-    with pytest.raises(rf.ProblemError, match="no claim 'PL-T11'; near it are PL-T1"):
+    with pytest.raises(rf.ProblemError, match="no claim 'PL-T11'; did you mean 'PL-T1'"):
         claim("PL-T11")
     with pytest.raises(rf.ProblemError, match="paper 'XX' is not known"):
         claims("XX")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, busy, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
+from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,26 +19,40 @@ if TYPE_CHECKING:
     from ..sectors import AlignmentConstants, ExtremalDirections
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def align(
     problem: Problem,
     branch: Annotated[str, typer.Option(help="At a ridge: the regular solution, or leave.")] = "regular",
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture of sectors and neuron paths (2-D data): .png, .svg or .pdf.")
     ] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Solve the early phase exactly: where every neuron turns while the network is tiny."""
     from ..dynamics import align as solve
+    from ..problem import Interrupted, OutOfTime, Undecided
+    from ..problem import time_limit as within
     from ..report import plot_alignment
-    from ..sectors import alignment_constants, extremal_directions
+    from ..sectors import ExtremalDirections, alignment_constants, extremal_directions
 
-    with busy("aligning"):
-        early = solve(problem, branch=branch)  # type: ignore[arg-type]
-        ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
-        bounds = alignment_constants(problem.data, problem.net).in_clock(problem.speed)
-    if plot is not None:
-        plot_alignment(early, plot)
+    check_target("--plot", plot, PICTURES)
+    trouble: Undecided | None = None
+    ends, bounds = ExtremalDirections((), False, "ascent"), None
+    with busy("aligning"), within(time_limit):
+        try:
+            early = solve(problem, branch=branch)
+        except Undecided as error:
+            early, trouble = error.partial, error
+        try:
+            if trouble is None:
+                ends = extremal_directions(problem.data, problem.net.slope, speed=problem.speed)
+                bounds = _bounds(problem, alignment_constants(problem.data, problem.net).in_clock(problem.speed))
+        except OutOfTime as error:
+            trouble = error
+        except KeyboardInterrupt:
+            trouble = Interrupted("interrupted; what was found so far is kept.")
+    write("--plot", plot, lambda path: plot_alignment(early, path))
     rows = _groups(early, ends)
     document = {
         "problem": {"fingerprint": problem.fingerprint(), "n": problem.data.n, "d": problem.data.d, "p": early.p},
@@ -47,7 +63,7 @@ def align(
             "directions": [{"kind": e.kind, "value": e.value, "direction": e.direction} for e in ends],
         },
         "last_event": early.last_event.max(),
-        "bounds": _bounds(problem, bounds),
+        "bounds": bounds,
         "events": int(early.n_events.sum()),
         "nonunique": [int(j) for j in early.nonunique.nonzero()[0]],
         "neurons": [
@@ -64,7 +80,7 @@ def align(
         ],
         "plot": plot,
     }
-    emit(json, document, lambda out: _print(out, early, ends, rows, document))
+    finish(json, document, lambda out: _print(out, early, ends, rows, document), trouble)
 
 
 def _bounds(problem: Problem, bounds: AlignmentConstants) -> dict[str, Any] | None:
@@ -108,6 +124,8 @@ def _groups(early: Alignment, ends: ExtremalDirections) -> list[dict[str, Any]]:
 def _print(
     out: Console, early: Alignment, ends: ExtremalDirections, rows: list[dict[str, Any]], document: dict[str, Any]
 ) -> None:
+    from ..problem._words import count
+
     out.print(repr(early.problem))
     out.print(repr(early))
     out.print()
@@ -136,7 +154,7 @@ def _print(
         title="Where the neurons go",
     )
     if len(rows) > 20:
-        out.print(f"... and {len(rows) - 20} more groups (--json prints all)")
+        out.print(f"... and {count(len(rows) - 20, 'more group')} (--json prints all)")
     out.print()
     bounds = document["bounds"]
     if bounds is None:
@@ -147,10 +165,8 @@ def _print(
             f"t_1 = {bounds['t_1']:.6g}."
         )
     if document["nonunique"]:
-        out.print(
-            f"{len(document['nonunique'])} neurons meet a place where the flow is not unique; "
-            "--branch leave follows the other solution."
-        )
+        many = count(len(document["nonunique"]), "neuron meets", "neurons meet")
+        out.print(f"{many} a place where the flow is not unique; --branch leave follows the other solution.")
     if document["plot"]:
         out.print(f"Picture written to {document['plot']}")
 

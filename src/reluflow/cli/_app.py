@@ -12,7 +12,9 @@ from .. import __version__
 from . import _data
 from ._align import align
 from ._certify import certify
-from ._common import Command, Json, emit
+from ._claims import claims
+from ._common import Command, Json, Verbs, emit
+from ._compare import compare
 from ._descend import descend
 from ._explain import explain
 from ._flow import flow
@@ -22,14 +24,20 @@ from ._theory import check, predict
 
 app = typer.Typer(
     name="reluflow",
+    cls=Verbs,
     help="What a two-layer ReLU network is going to learn, seen learning it, and proved.",
-    epilog="Exit code: 0 done, 2 bad input, 3 undecided, 4 theory contradicted, 1 a bug in reluflow, 130 interrupted.",
+    epilog=(
+        "Exit code, of every verb: 0 done; 1 a bug in reluflow; 2 bad input; 3 undecided, unfinished or out of time; "
+        "4 a theorem contradicted; 130 Ctrl-C; 141 nobody read the output."
+    ),
     pretty_exceptions_enable=False,  # a traceback is for bugs, and then it is the plain one
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=Command)(align)
 app.command(cls=Command)(certify)
 app.command(cls=Command)(check)
+app.command(cls=Command)(compare)
+app.command(cls=Command)(claims)
 app.command(cls=Command)(descend)
 app.command(cls=Command)(explain)
 app.command(cls=Command)(flow)

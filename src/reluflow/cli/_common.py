@@ -14,8 +14,10 @@ and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `fed_by` give
 reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words; where
 `or_built_in` wraps the reader, DATA may be left out.
 `Command` turns every error of the reluflow family into a message on stderr and the exit code of the error, so a verb
-handles none itself. With ``--json`` the one document on stdout (or, for an error, on stderr) begins with
-``"schema": 1``.
+handles none itself; `Verbs` does the same for words that are no command line. With ``--json`` there is one document on
+stdout, which begins with ``"schema": 1``; that of an error has ``error``, ``kind``, ``remedy`` and ``exit_code``, and
+``partial`` where something was found before. A verb that has something to show for work cut short hands it to `finish`
+together with the error.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import errno
 import functools
 import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,12 +35,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..problem import Dataset, Problem
+    from ..problem.errors import Undecided
 
 SCHEMA = 1
 _JSON = "reluflow.json"
@@ -53,25 +57,86 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON document.", callback=_remember_json, is_eager=True),
 ]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", help="Most seconds to spend; what was found by then is shown and kept.", show_default=False
+    ),
+]
 _DATA_HELP = "A file (CSV, TSV, NPZ, NPY, IDX) or a name: phuong:seed=0, EX1, mnist:digits=0/1, digits:pair=3/8."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=False)]
 Label = Annotated[
     str | None, typer.Option(help="Label column of a CSV file: its name, or its position from 0 (-1 the last).")
 ]
 Negative = Annotated[str | None, typer.Option(help="The label that means -1 (with --positive).")]
+NETWORK_HELP = "an NPZ file (W, a, slope, log_scale) or a PyTorch state dict (.pt, .pth; say the --slope)."
 Positive = Annotated[str | None, typer.Option(help="The label that means +1 (with --negative).")]
 
 
-def read_data(data: Data, label: Label = None, negative: Negative = None, positive: Positive = None) -> Dataset:
-    """Find the data a command was given."""
-    from ..data import dataset, label_rule
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates the fields of a CSV file: comma, tab, semicolon, space, or a sign.")
+]
+DropColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out these columns: names, or positions from 0, e.g. id,name. May be repeated."),
+]
+Center = Annotated[bool, typer.Option("--center", help="Subtract the mean of every column.")]
+Standardize = Annotated[
+    bool, typer.Option("--standardize", help="Subtract the mean, divide by the standard deviation.")
+]
+Bias = Annotated[bool, typer.Option("--bias", help="Append a constant column of ones: biases in the first layer.")]
+BiasValue = Annotated[float | None, typer.Option(help="The same with this value in place of one.")]
 
-    options: dict[str, Any] = {}
-    if label is not None:
-        options["label"] = label
-    if negative is not None or positive is not None:
-        options["labels"] = label_rule(negative, positive)
-    return dataset(data, **options)
+
+def read_data(
+    data: Data,
+    label: Label = None,
+    negative: Negative = None,
+    positive: Positive = None,
+    delimiter: Delimiter = None,
+    drop_columns: DropColumns = None,
+    center: Center = False,
+    standardize: Standardize = False,
+    bias: Bias = False,
+    bias_value: BiasValue = None,
+) -> Dataset:
+    """Find the data a command was given, and say what may have been overlooked."""
+    from ..data import as_dataset
+
+    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    return noted(as_dataset(data, **options))
+
+
+def _table_options(
+    label: str | None,
+    negative: str | None,
+    positive: str | None,
+    delimiter: str | None,
+    drop_columns: list[str] | None,
+    center: bool,
+    standardize: bool,
+    bias: bool,
+    bias_value: float | None,
+) -> dict[str, Any]:
+    """Put the options about data into the words of `reluflow.data.as_dataset`."""
+    from ..data import label_rule
+
+    return {
+        "label": label,
+        "labels": None if negative is None and positive is None else label_rule(negative, positive),
+        "delimiter": delimiter,
+        "drop_columns": drop_columns or None,
+        "center": center,
+        "standardize": standardize,
+        "bias": bias if bias_value is None else bias_value,
+    }
+
+
+def noted(data: Dataset) -> Dataset:
+    """Say on stderr what may have been overlooked in the data, and return them."""
+    for note in data.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return data
 
 
 def read_problem(
@@ -79,32 +144,63 @@ def read_problem(
     label: Label = None,
     negative: Negative = None,
     positive: Positive = None,
+    delimiter: Delimiter = None,
+    drop_columns: DropColumns = None,
+    center: Center = False,
+    standardize: Standardize = False,
+    bias: Bias = False,
+    bias_value: BiasValue = None,
     network: Annotated[
-        Path | None, typer.Option(help="Start from this NPZ file (W, a, slope, log_scale) instead of a draw.")
+        Path | None, typer.Option(help=f"Start from this network instead of a draw: {NETWORK_HELP}")
     ] = None,
-    width: Annotated[int, typer.Option(help="Number of neurons.")] = 100,
-    slope: Annotated[float, typer.Option(help="Slope of the activation for negative input; 0 is ReLU.")] = 0.0,
+    width: Annotated[int | None, typer.Option(help="Number of neurons.", show_default="100")] = None,
+    slope: Annotated[
+        float | None, typer.Option(help="Slope of the activation for negative input.", show_default="0, ReLU")
+    ] = None,
     scheme: Annotated[
-        str, typer.Option(help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.")
-    ] = "balanced",
+        str | None,
+        typer.Option(
+            help="Initialisation: balanced, gaussian, balanced-gaussian, two-sign, he, uniform.",
+            show_default="balanced",
+        ),
+    ] = None,
     scale: Annotated[float | None, typer.Option(help="Scale of the initialisation (default 1e-6).")] = None,
     log_scale: Annotated[
         float | None, typer.Option(help="Its logarithm instead, for scales no double can hold, e.g. -3000.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draw.", show_default="0")] = None,
     loss: Annotated[str, typer.Option(help="logistic or exponential.")] = "logistic",
     reduction: Annotated[str, typer.Option(help="mean or sum.")] = "mean",
     train: Annotated[str, typer.Option(help="both (layers) or first (second layer frozen).")] = "both",
 ) -> Problem:
     """Find the data and draw the network a command was given."""
-    from ..problem import Network, Problem, initialize
+    from ..data import as_dataset, as_problem
 
-    points = read_data(data, label, negative, positive)
+    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    source: Any = data
+    start: Any = network
     if network is not None:
-        net = Network.load(network)
-    else:
-        net = initialize(points.d, width, scheme, scale, seed, slope, log_scale=log_scale)  # type: ignore[arg-type]
-    return Problem(points, net, loss, reduction, train)  # type: ignore[arg-type]
+        from ..deep import is_torch_file, problem_from_torch
+
+        if is_torch_file(network):  # its biases may need a constant column
+            found = problem_from_torch(network, as_dataset(data, **options), slope=slope)
+            source, start, options = found.data, found.net, {}
+    problem = as_problem(
+        source,
+        network=start,
+        width=width,
+        slope=slope,
+        scheme=scheme,
+        scale=scale,
+        log_scale=log_scale,
+        seed=seed,
+        loss=loss,
+        reduction=reduction,
+        train=train,
+        **options,
+    )
+    noted(problem.data)
+    return problem
 
 
 def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -159,6 +255,21 @@ def emit(json: bool, document: Mapping[str, Any], text: Callable[[Console], None
         text(console())
 
 
+def finish(
+    json: bool, document: Mapping[str, Any], text: Callable[[Console], None], error: Undecided | None = None
+) -> None:
+    """Print the result; or, of work that ended with an error, what there is, and then the error."""
+    if error is None:
+        emit(json, document, text)
+        return
+    error.partial = document
+    if not json:
+        out = console()
+        text(out)
+        out.print()
+    raise error
+
+
 def console(stderr: bool = False) -> Console:
     """Make a console that changes nothing: no markup, no highlighting, no colour on a pipe."""
     from rich.console import Console
@@ -193,7 +304,7 @@ def busy(what: str) -> AbstractContextManager[object]:
 
 def group(text: str) -> typer.Typer:
     """Make a verb that has verbs of its own; alone it prints its help."""
-    app = typer.Typer(help=text)
+    app = typer.Typer(help=text, cls=Group)
 
     @app.callback(invoke_without_command=True)
     def alone(ctx: typer.Context) -> None:
@@ -203,8 +314,28 @@ def group(text: str) -> typer.Typer:
     return app
 
 
+def _plain_flags(parameters: Any) -> Any:
+    """Leave the type of flags out of the help: there is nothing to write after them."""
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return parameters
+
+
+class Group(TyperGroup):
+    """A verb that has verbs of its own."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, which are what the help shows."""
+        return _plain_flags(super().get_params(ctx))
+
+
 class Command(TyperCommand):
     """A command that answers mistakes with a message and an exit code."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, which are what the help shows."""
+        return _plain_flags(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
@@ -213,23 +344,106 @@ class Command(TyperCommand):
         as_json = bool(ctx.meta.get(_JSON))
         try:
             result = super().invoke(ctx)
-            if sys.stdout is not None:  # it is when the caller has closed it
-                sys.stdout.flush()
+            _flush()
             return result
         except ReluflowError as exc:
-            _fail(as_json, type(exc).__name__, str(exc), exc.exit_code, vars(exc))
+            words, remedy = (in_options(text, self.params) for text in (str(exc), exc.remedy))
+            remedy = remedy.replace("reluflow VERB", ctx.command_path)
+            more = {name: value for name, value in vars(exc).items() if not name.startswith("_")}
+            _fail(as_json, type(exc).__name__, words, remedy, exc.exit_code, more)
         except MemoryError as exc:
-            _fail(as_json, "MemoryError", f"there is not enough memory ({exc}); use fewer samples or neurons.", 2)
+            remedy = "use fewer samples or neurons."
+            _fail(as_json, "MemoryError", f"there is not enough memory ({exc}); {remedy}", remedy, 2)
         except KeyboardInterrupt:
-            _fail(as_json, "Interrupted", "interrupted.", 128 + signal.SIGINT)
-        except BrokenPipeError:  # whoever read our output has gone: nobody to tell
-            _silence_stdout()
-            raise typer.Exit(128 + 13) from None
+            _fail(as_json, "Interrupted", "interrupted.", "the same command begins again.", 128 + signal.SIGINT)
+        except BrokenPipeError:
+            raise typer.Exit(_broken_pipe()) from None
         except OSError as exc:
             if exc.errno != errno.ENOSPC:
-                raise
+                _bug(as_json, exc)
             _silence_stdout()
-            _fail(as_json, "OSError", "there is no space left where the output goes.", 2)
+            words = "there is no space left where the output goes."
+            _fail(as_json, "OSError", words, "make room there, or write elsewhere.", 2)
+        except (typer.Exit, typer.Abort, _ClickException):
+            raise
+        except Exception as exc:
+            _bug(as_json, exc)
+
+
+class Verbs(Group):
+    """The commands together: answers a wrong command line in plain words."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:
+        """Run, and leave by `SystemExit`."""
+        words = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(args, *rest, standalone_mode=False, **more)
+            _flush()
+        except _ClickException as exc:
+            code = _usage("--json" in words, exc, self._verb(words))
+        except BrokenPipeError:
+            code = _broken_pipe()
+        except SystemExit as stop:  # Typer and Rich exit with 1 where the reader of a help text has gone
+            code = _broken_pipe() if stop.code == 1 else stop.code
+        if standalone_mode:
+            sys.exit(code if isinstance(code, int) else 0)
+        return code
+
+    def _verb(self, words: Sequence[str]) -> str:
+        """Return the command that these words are meant for."""
+        found, here = ["reluflow"], self
+        for word in words:
+            if isinstance(here, TyperGroup) and word in here.commands:
+                found.append(word)
+                here = here.commands[word]  # type: ignore[assignment]
+        return " ".join(found)
+
+
+_ClickException: type[Exception] = typer.BadParameter.__mro__[2]  # of Click, or of the copy that Typer brings
+
+
+def _usage(as_json: bool, exc: Any, verb: str) -> int:
+    """Say what is wrong with the words of a command line, and which were perhaps meant."""
+    if type(exc).__name__ == "NoSuchOption":
+        known = [option for param in exc.ctx.command.params for option in param.opts] if exc.ctx else []
+        close = _close(exc.option_name, known)
+        message = f"No such option: {exc.option_name}"
+        remedy = f"did you mean {close}?" if close else f"{verb} --help lists the options."
+    else:
+        message, _, hint = exc.format_message().rstrip(".").partition(" Did you mean ")
+        message = " ".join(message.rstrip(".").split())
+        remedy = f"did you mean {hint}" if hint else f"{verb} --help shows what is expected."
+    try:
+        _fail(as_json, "UsageError", f"{message}; {remedy}", remedy, 2)
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+
+
+def _close(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    return ", ".join(get_close_matches(name, known, 1))
+
+
+def in_options(text: str, params: Iterable[Any]) -> str:
+    """Say the parameters of Python in a message as the options of the command line: max_steps = 5 as --max-steps 5.
+
+    Names of several words are found anywhere, others only where they are given a value: ``step`` is a word of its own.
+    """
+    for param in params:
+        option, name = max(param.opts, key=len), rf"(?<![\w:,/.-]){param.name}"
+        if not option.startswith("--"):
+            continue
+        text = re.sub(rf"{name} ?= ?True\b", option, text)
+        text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
+        if "_" in param.name:
+            text = re.sub(rf"{name}\b", option, text)
+    return text
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # it is when the caller has closed it
+        sys.stdout.flush()
 
 
 def _silence_stdout() -> None:
@@ -237,10 +451,29 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(as_json: bool, kind: str, message: str, code: int, more: Mapping[str, Any] | None = None) -> NoReturn:
+def _broken_pipe() -> int:
+    """Whoever read our output has gone: nobody to tell."""
+    _silence_stdout()
+    return 128 + 13
+
+
+def _bug(as_json: bool, exc: Exception) -> NoReturn:
+    """Leave an exception as it is; with ``--json`` there is a document as well."""
+    if not as_json:
+        raise exc
+    import traceback
+
+    traceback.print_exception(exc, file=sys.stderr)
+    remedy = "this is a bug in reluflow: please report it with the traceback on stderr."
+    _fail(as_json, "Bug", f"{type(exc).__name__}: {exc}", remedy, 1)
+
+
+def _fail(
+    as_json: bool, kind: str, message: str, remedy: str, code: int, more: Mapping[str, Any] | None = None
+) -> NoReturn:
     if as_json:
-        error = {"type": kind, "message": message, "exit_code": code, **(more or {})}
-        print(_dump({"error": error}), file=sys.stderr)
+        head = {"error": message, "kind": kind, "remedy": remedy, "exit_code": code}
+        print(_dump({**head, **{name: value for name, value in (more or {}).items() if value is not None}}))
     else:
         print(f"reluflow: {message}", file=sys.stderr)
     raise typer.Exit(code)

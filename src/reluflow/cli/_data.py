@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
+from ._common import Command, Data, Json, busy, emit, fed_by, group, or_built_in, print_table, read_data
+from ._output import RUNS, check_target
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,13 +47,16 @@ def list_(json: Json = False) -> None:
         print_table(out, ("example", "what it is"), [item.values() for item in zoo])  # type: ignore[misc]
         out.print()
         print_table(out, ("images", "what it is"), [item.values() for item in images])  # type: ignore[misc]
-        out.print("\nParameters follow a colon: phuong:seed=1,n=100. Defaults: reluflow data show.")
+        out.print(
+            "\nParameters follow a colon: phuong:seed=1,n=100. Defaults: reluflow data show."
+            "\nAll data, and files, take bias=1, center=true, standardize=true, drop_columns=id"
+        )
 
     emit(json, {"constructions": constructions, "examples": zoo, "images": images}, text)
 
 
 @app.command("show", cls=Command)
-@fed_by(read_data)
+@fed_by(or_built_in(read_data, BUILT_IN))
 def show(
     data: Dataset,
     rows: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 5,
@@ -63,6 +69,8 @@ def show(
     document = {
         "data": facts,
         "parameters": data.parameters,
+        "names": data.names,
+        "notes": data.notes,
         "first": {"X": data.X[:rows], "y": data.y[:rows]},
     }
     emit(json, document, lambda out: _print_facts(out, data, facts, rows))
@@ -73,7 +81,7 @@ def make(
     name: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npz, .csv or .tsv.", show_default=False)],
     parameters: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters, as in phuong seed=1 n=100.")
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters, as in phuong seed=1 n=100 bias=1.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: Json = False,
@@ -82,6 +90,7 @@ def make(
     from ..data import save
     from ..problem.errors import DataError
 
+    check_target("--out", out, RUNS)
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")
@@ -111,7 +120,7 @@ def fetch(
     emit(
         json,
         {"name": name, "folder": got.folder, "fresh": got.fresh},
-        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,centered=true"),
+        lambda out: out.print(f"{what} {got.folder}\nTry: reluflow data show mnist:digits=0/1,center=true"),
     )
 
 
@@ -120,6 +129,8 @@ def _first_line(function: Any) -> str:
 
 
 def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None:
+    from ..problem._words import count
+
     lines: list[tuple[str, object]] = [
         ("name", data.name or "-"),
         ("samples", f"{facts.n} ({facts.positives} positive, {facts.negatives} negative)"),
@@ -142,8 +153,9 @@ def _print_facts(out: Console, data: Dataset, facts: Summary, rows: int) -> None
         out.print()
         shown = data.X[:rows, :_COLUMNS]
         body = [[f"{label:+g}", *(f"{v:.4g}" for v in row)] for label, row in zip(data.y[:rows], shown, strict=True)]
-        print_table(out, ["y", *(f"x{k + 1}" for k in range(shown.shape[1]))], body)
-        left = [f"{data.n - len(shown)} more samples"] if data.n > len(shown) else []
-        left += [f"{data.d - shown.shape[1]} more columns"] if data.d > shown.shape[1] else []
+        names = [f"x{k + 1}" for k in range(data.d)] if data.names is None else data.names
+        print_table(out, ["y", *(textwrap.shorten(name, 12) or "-" for name in names[: shown.shape[1]])], body)
+        left = [count(data.n - len(shown), "more sample")] if data.n > len(shown) else []
+        left += [count(data.d - shown.shape[1], "more column")] if data.d > shown.shape[1] else []
         if left:
             out.print(f"... and {', '.join(left)}")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
+from ._output import RUNS, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,15 +17,18 @@ if TYPE_CHECKING:
     from ..dynamics import Trajectory
     from ..problem import Problem
 
+_STEPS = 10_000  # where neither steps nor epochs are given
 _ROWS = 12  # records shown; --json and --save hold all
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def descend(
     problem: Problem,
-    step: Annotated[float, typer.Option(help="The step.", show_default=False)],
+    step: Annotated[
+        float | None, typer.Option(help="The step (default: 0.001 for adam, else a tenth of the fastest growth time).")
+    ] = None,
     method: Annotated[str, typer.Option(help="gd, sgd or adam.")] = "gd",
-    steps: Annotated[int | None, typer.Option(help="Number of iterations.")] = None,
+    steps: Annotated[int | None, typer.Option(help=f"Number of iterations (default {_STEPS}).")] = None,
     epochs: Annotated[int | None, typer.Option(help="Number of passes over the data, instead of --steps.")] = None,
     batch: Annotated[int | None, typer.Option(help="Batch size (sgd, adam).")] = None,
     order_seed: Annotated[int, typer.Option(help="Seed of the order of the samples.")] = 0,
@@ -40,44 +45,48 @@ def descend(
         bool, typer.Option("--fast-forward", help="Jump through the tiny phase along its exact solution (gd).")
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the run here every few minutes; the same command goes on from it.")
+        Path | None,
+        typer.Option(help="Keep the run here (.npz) every few minutes; the same command goes on from it."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Train as people do, in steps, and look at the run as at a flow."""
     from ..dynamics import descend as train
-    from ..problem import ProblemError, Undecided
+    from ..problem import Interrupted, Undecided
 
-    if save is not None and not save.parent.is_dir():
-        raise ProblemError(f"--save {save}: there is no folder {save.parent}; make it first.")
+    check_target("--save", save, RUNS)
+    check_target("--checkpoint", checkpoint, (".npz",))
+    trouble: Undecided | None = None
     try:
         run = train(
             problem,
-            method,  # type: ignore[arg-type]
+            method,
             step=step,
-            steps=steps,
+            steps=_STEPS if steps is None and epochs is None else steps,
             epochs=epochs,
             batch=batch,
             seed=order_seed,
-            schedule=schedule,  # type: ignore[arg-type]
+            schedule=schedule,
             until_loss=until_loss,
             subgradient=subgradient,
-            dtype=dtype,  # type: ignore[arg-type]
+            dtype=dtype,
             record=records,
             fast_forward=fast_forward,
             checkpoint=checkpoint,
+            time_limit=time_limit,
         )
+        if run.settings["interrupted"]:
+            at = run.settings["iteration"][-1]
+            trouble = Interrupted(f"interrupted after iteration {at}; what was found so far is kept.")
     except Undecided as error:
-        if save is not None:
-            error.partial.save(save)  # what there is before it overflowed
-        raise
-    if save is not None:
-        run.save(save)
+        run, trouble = error.partial, error
+    write("--save", save, run.save)
     document = _document(run, save)
-    emit(json, document, lambda out: _print(out, run, document))
-    if run.settings["interrupted"]:
-        raise typer.Exit(130)
+    finish(json, document, lambda out: _print(out, run, document), trouble)
 
 
 def _document(run: Trajectory, save: Path | None) -> dict[str, Any]:
@@ -131,6 +140,8 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         "steps": "All steps were taken",
         "loss": "The loss was reached",
         "interrupted": "Interrupted",
+        "time": "The time limit ended",
+        "diverged": "The weights overflowed",
         "callback": "Stopped",
     }
     out.print(f"{why[settings['stopped']]}: {100 * final['accuracy']:.4g} % of the samples are classified correctly.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Json, emit, fed_by, or_built_in, read_problem
+from ._common import Json, TimeLimit, emit, fed_by, in_options, or_built_in, read_problem
 from ._output import check_target, write
 from ._theory import BUILT_IN
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ..report import Explanation
 
 
+_WIDEST = 160  # longer lines are hard to read
+
+
 @fed_by(or_built_in(read_problem, BUILT_IN))
 def explain(
     problem: Problem,
@@ -27,18 +31,25 @@ def explain(
     rtol: Annotated[float, typer.Option(help="Tolerance of a step of the integration.")] = 1e-9,
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
     out: Annotated[Path | None, typer.Option(help="Write a report: one .html page that needs no network.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Say what theory promises, follow the flow to its limit, and compare the two.
 
-    The exit code is 4 if a theorem that applies was contradicted.
+    The exit code is 4 if a theorem that applies was contradicted, 3 if no limit was confirmed or a part was cut short.
     """
     from ..report import explain as compare
 
     check_target("--out", out, (".html", ".htm"))
     found = compare(
-        problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, command=command_line(ctx.params)
+        problem,
+        rtol=rtol,
+        max_log_time=max_log_time,
+        max_steps=max_steps,
+        time_limit=time_limit,
+        command=command_line(ctx.params),
     )
+    found = replace(found, troubles=tuple(in_options(text, ctx.command.params) for text in found.troubles))
     write("--out", out, found.html)
     emit(json, {**found.to_dict(), "page": out}, lambda terminal: _print(terminal, found, out))
     if found.exit_code:
@@ -47,19 +58,27 @@ def explain(
 
 def command_line(given: dict[str, Any]) -> str:
     """Write the command that makes the same again, with every setting spelled out."""
+    from ..data import DRAW
+
     # A network given as a file takes the place of the draw.
-    drawn = {"width", "slope", "scheme", "scale", "log_scale", "seed"} if given.get("network") is not None else set()
+    drawn: dict[str, Any] = {} if given.get("network") is not None else dict(DRAW)
     words = ["reluflow", "explain", str(given["data"])]
-    for name, value in given.items():
-        if name in {"data", "json", "out", *drawn} or value is None:
+    for name, said in given.items():
+        value, option = drawn.get(name) if said is None else said, f"--{name.replace('_', '-')}"
+        if name in {"data", "json", "out"} or value is None or value is False:
             continue
-        words += [f"--{name.replace('_', '-')}", f"{value:g}" if value == 0 else str(value)]
+        if value is True:
+            words += [option]
+        elif isinstance(value, (list, tuple)):
+            words += [f"{option}={item}" for item in value]
+        else:
+            words += [option, f"{value:g}" if value == 0 else str(value)]
     return shlex.join(words)
 
 
 def _print(terminal: Console, found: Explanation, out: Path | None) -> None:
     from ..report._explain_text import show
 
-    show(found, terminal, min(terminal.width, 110) if terminal.is_terminal else 100)
+    show(found, terminal, min(terminal.width, _WIDEST) if terminal.is_terminal else 100)
     if out is not None:
         terminal.print(f"\nReport written to {out}")

@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, console, emit, fed_by, print_table, read_problem
-from ._output import PICTURES, check_target, write
+from ._common import Json, TimeLimit, emit, fed_by, finish, or_built_in, print_table, read_problem
+from ._output import PICTURES, RUNS, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..dynamics import Trajectory, Until
     from ..problem import Network, Problem
+    from ..problem.errors import Undecided
 
 _MOMENTS = 8
 _MOST_GROUPS = 20
 _ON_WALL = 1e-9  # |cos| below which a neuron counts as lying on the hyperplane of a sample
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def flow(
     problem: Problem,
     until: Annotated[
@@ -36,8 +38,11 @@ def flow(
     ] = None,
     rtol: Annotated[float, typer.Option(help="Tolerance of a step.")] = 1e-9,
     max_steps: Annotated[int, typer.Option(help="Most steps of integration.")] = 100_000,
-    save: Annotated[Path | None, typer.Option(help="Write the trajectory to this NPZ file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the run: .npz (all of it), .csv or .tsv (its curves).")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the run: .png, .svg or .pdf.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Follow the gradient flow through every kink to any time."""
@@ -45,10 +50,10 @@ def flow(
     from ..problem import Undecided
 
     stop = parse_until(until or [])
-    check_target("--save", save)
+    check_target("--save", save, RUNS)
     check_target("--plot", plot, PICTURES)
     try:
-        run = integrate(problem, stop, rtol=rtol, max_steps=max_steps)
+        run = integrate(problem, stop, rtol=rtol, max_steps=max_steps, time_limit=time_limit)
     except Undecided as exc:
         keep_partial(exc, save, plot, json)
         raise
@@ -83,21 +88,14 @@ def parse_until(texts: list[str]) -> Until | None:
     return Until(**found) if found else None
 
 
-def keep_partial(exc: Any, save: Path | None, plot: Path | None, json: bool) -> None:
-    """Save, draw and show what there is of a run that ended early; the error then carries its summary.
-
-    An error of the command line is printed with all it holds, and a trajectory is too much for that.
-    """
+def keep_partial(exc: Undecided, save: Path | None, plot: Path | None, json: bool) -> None:
+    """Save, draw and show what there is of a run that ended early."""
     from ..dynamics import Trajectory
 
     run = exc.partial
-    if not isinstance(run, Trajectory):
-        return
-    exc.partial = document = _keep(run, save, plot)
-    if not json:
-        out = console()
-        _print(out, run, document)
-        out.print()
+    if isinstance(run, Trajectory):
+        document = _keep(run, save, plot)
+        finish(json, document, lambda out: _print(out, run, document), exc)
 
 
 def _keep(run: Trajectory, save: Path | None, plot: Path | None) -> dict[str, Any]:
@@ -132,7 +130,7 @@ def _count(kinds: Any) -> tuple[list[str], list[int]]:
     import numpy as np
 
     names, counts = np.unique(kinds, return_counts=True)
-    return [str(name) for name in names], [int(count) for count in counts]
+    return [str(name) for name in names], [int(n) for n in counts]
 
 
 def _moments(run: Trajectory) -> list[int]:
@@ -207,6 +205,8 @@ def _state(net: Network, neuron: int, side: Any) -> str:
 
 
 def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(run.problem))
     out.print(repr(run).split("\n")[0])
     out.print()
@@ -215,8 +215,8 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         ("phase", "log t from", "to", "steps"),
         [(f.name, f"{f.log_start:.6g}", f"{f.log_end:.6g}", f.steps) for f in run.phases],
     )
-    events = ", ".join(f"{count} {kind}" for kind, count in document["events"].items())
-    out.print(f"\n{run.events.size} events{': ' + events if events else ''}\n")
+    events = ", ".join(f"{n} {kind}" for kind, n in document["events"].items())
+    out.print(f"\n{count(run.events.size, 'event')}{': ' + events if events else ''}\n")
     names = ("log_time", "log_loss", "min_margin", "normalized_margin", "stable_rank")
     print_table(
         out,
@@ -242,7 +242,7 @@ def _print(out: Console, run: Trajectory, document: dict[str, Any]) -> None:
         title="At the end (neurons of one sign that see every sample from the same side)",
     )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print(
         f"\n{100 * final['accuracy']:.4g} % of the samples are classified correctly; "
         f"drift of the conserved quantity {final['balance_drift']:.1e}."

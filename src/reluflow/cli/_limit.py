@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._align import _vector
-from ._common import Json, emit, fed_by, print_table, read_problem
+from ._common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 from ._flow import _MOST_GROUPS, keep_partial, sign_word
 from ._output import PICTURES, check_target, write
+from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..problem import Problem
 
 
-@fed_by(read_problem)
+@fed_by(or_built_in(read_problem, BUILT_IN))
 def limit(
     problem: Problem,
     max_log_time: Annotated[float, typer.Option(help="Logarithm of the time at which to give up.")] = 1e10,
@@ -36,25 +37,37 @@ def limit(
         Path | None, typer.Option(help="Write the limit, a network of unit norm, to this NPZ file.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of the limit: .png, .svg or .pdf.")] = None,
+    time_limit: TimeLimit = None,
     json: Json = False,
 ) -> None:
     """Find the limit of the direction of the flow, or why there is none."""
+    from ..dynamics import Limit
     from ..dynamics import limit as find
     from ..problem import Undecided
     from ..report import plot_limit
 
-    check_target("--save", save)
+    check_target("--save", save, (".npz",))
     check_target("--plot", plot, PICTURES)
+    trouble: Undecided | None = None
     try:
-        end = find(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, optimum=optimum)
+        end = find(
+            problem,
+            rtol=rtol,
+            max_log_time=max_log_time,
+            max_steps=max_steps,
+            optimum=optimum,
+            time_limit=time_limit,
+        )
     except Undecided as exc:
-        # There is no network to keep; the trajectory goes to a name of its own, for a network is expected there.
-        keep_partial(exc, save and save.with_suffix(".trajectory.npz"), plot, json)
-        raise
+        if not isinstance(exc.partial, Limit):
+            # There is no network to keep; the trajectory goes to a name of its own, for a network is expected there.
+            keep_partial(exc, save and save.with_suffix(".trajectory.npz"), plot, json)
+            raise
+        end, trouble = exc.partial, exc  # only the optimum is missing
     write("--save", save, end.network.save)
     write("--plot", plot, lambda path: plot_limit(end, path))
     document = {**_document(end), "saved": save, "plot": plot}
-    emit(json, document, lambda out: _print(out, end, document))
+    finish(json, document, lambda out: _print(out, end, document), trouble)
 
 
 def _document(end: Limit) -> dict[str, Any]:
@@ -87,6 +100,8 @@ def _document(end: Limit) -> dict[str, Any]:
 
 
 def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
+    from ..problem._words import count
+
     out.print(repr(end.problem))
     out.print(f"\n{end.kind}: {end.reason}\n")
     mark = {True: "yes", False: "no", None: "?"}
@@ -113,7 +128,7 @@ def _print(out: Console, end: Limit, document: dict[str, Any]) -> None:
             title="Groups of neurons in the limit",
         )
     if len(groups) > _MOST_GROUPS:
-        out.print(f"... and {len(groups) - _MOST_GROUPS} more groups (--json prints all)")
+        out.print(f"... and {count(len(groups) - _MOST_GROUPS, 'more group')} (--json prints all)")
     out.print()
     if end.optimum is None:
         out.print("The largest margin of any network was not computed (--optimum does it).")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._common import Json, console, emit, print_table
+from ._common import Json, console, emit, finish, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +40,7 @@ def reproduce(
     `reluflow data fetch mnist` once, those of deep nets PyTorch. Exit code 3: some could not be run.
     """
     from ..experiments import IDS, choose, experiment, run_all
+    from ..problem.errors import Interrupted
 
     if listed:
         found = [experiment(one) for one in (choose(experiments or (), paper) if experiments or paper else IDS)]
@@ -49,9 +50,13 @@ def reproduce(
         return
     names = choose(experiments or (), paper, everything)
     folder = out or Path("reproduction-quick" if quick else "reproduction")
-    with _bars() as show:
-        outcomes = run_all(names, folder, quick=quick, jobs=jobs, redraw=redraw, progress=show)
-    emit(json, {"out": folder, "outcomes": outcomes}, lambda shown: _print(shown, outcomes, folder))
+    trouble: Interrupted | None = None
+    try:
+        with _bars() as show:
+            outcomes = run_all(names, folder, quick=quick, jobs=jobs, redraw=redraw, progress=show)
+    except Interrupted as error:
+        outcomes, trouble = error.partial, error
+    finish(json, {"out": folder, "outcomes": outcomes}, lambda shown: _print(shown, outcomes, folder), trouble)
     if any(outcome.state == "failed" for outcome in outcomes):
         raise typer.Exit(3)
 

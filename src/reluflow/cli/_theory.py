@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ._common import Json, busy, emit, fed_by, or_built_in, print_table, read_problem
+from ._common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..problem import Problem
+    from ..problem.errors import Stopped
     from ..theory import Condition, Finding, Prediction
 
-BUILT_IN = "ML-F6"  #: data of the theory verbs where none are named: five points in the plane
+Item = TypeVar("Item", "Finding", "Prediction")
+
+BUILT_IN = "ML-F6"  #: data where none are named: five points in the plane
 
 Paper = Annotated[str | None, typer.Option(help="Only the claims of one paper: PL, ML, SBG or LL.")]
 Claims = Annotated[
@@ -23,27 +27,55 @@ Claims = Annotated[
 
 
 @fed_by(or_built_in(read_problem, BUILT_IN))
-def check(problem: Problem, paper: Paper = None, claim: Claims = None, json: Json = False) -> None:
+def check(
+    problem: Problem, paper: Paper = None, claim: Claims = None, time_limit: TimeLimit = None, json: Json = False
+) -> None:
     """Say which theorems apply, and which condition fails where they do not."""
+    from ..theory import Facts, hints
     from ..theory import check as ask
 
-    wanted = _ids(claim)
-    with busy("asking the theorems"):
-        found = [item for item in ask(problem, paper=paper) if wanted is None or item.claim in wanted]
-    document = {"problem": _problem(problem), "findings": [item.to_dict() for item in found]}
-    emit(json, document, lambda out: _print_findings(out, problem, found, wanted is not None))
+    wanted, facts = _ids(claim), Facts(problem)
+    found, trouble = _ask(lambda: ask(facts, paper=paper, time_limit=time_limit), wanted)
+    shown = {item.claim for item in found}
+    advice = [] if trouble else [hint for hint in hints(facts) if shown & set(hint.claims)]
+    document = {
+        "problem": _problem(problem),
+        "findings": [item.to_dict() for item in found],
+        "hints": [hint.to_dict() for hint in advice],
+    }
+
+    def text(out: Console) -> None:
+        _print_findings(out, problem, found, wanted is not None)
+        for hint in advice:
+            out.print(f"hint: {hint.text}")
+
+    finish(json, document, text, trouble)
 
 
 @fed_by(or_built_in(read_problem, BUILT_IN))
-def predict(problem: Problem, paper: Paper = None, claim: Claims = None, json: Json = False) -> None:
+def predict(
+    problem: Problem, paper: Paper = None, claim: Claims = None, time_limit: TimeLimit = None, json: Json = False
+) -> None:
     """Say what the theorems that apply promise, with their constants."""
     from ..theory import predict as ask
 
     wanted = _ids(claim)
-    with busy("asking the theorems"):
-        found = [item for item in ask(problem, paper=paper) if wanted is None or item.claim in wanted]
+    found, trouble = _ask(lambda: ask(problem, paper=paper, time_limit=time_limit), wanted)
     document = {"problem": _problem(problem), "predictions": [item.to_dict() for item in found]}
-    emit(json, document, lambda out: _print_predictions(out, problem, found))
+    finish(json, document, lambda out: _print_predictions(out, problem, found), trouble)
+
+
+def _ask(work: Callable[[], list[Item]], wanted: set[str] | None) -> tuple[list[Item], Stopped | None]:
+    """Return what the theorems say, those that are wanted, and why it is not all, if so."""
+    from ..problem.errors import Stopped
+
+    trouble = None
+    with busy("asking the theorems"):
+        try:
+            found = work()
+        except Stopped as error:
+            found, trouble = error.partial, error
+    return [item for item in found if wanted is None or item.claim in wanted], trouble
 
 
 def _ids(names: list[str] | None) -> set[str] | None:

@@ -4,18 +4,22 @@ from ._json import plain
 from ._loaders import digits, load, save
 from ._mnist import Fetched, cache_folder, fetch_mnist, mnist
 from ._registry import CONSTRUCTIONS, Construction, make
+from ._source import DRAW, as_dataset, as_problem, takes_data
 from ._spec import IMAGES, dataset, label_rule
 from ._summary import Summary, summarize
 from ._zoo import Example, Facts, example, examples
 
 __all__ = [
     "CONSTRUCTIONS",
+    "DRAW",
     "IMAGES",
     "Construction",
     "Example",
     "Facts",
     "Fetched",
     "Summary",
+    "as_dataset",
+    "as_problem",
     "cache_folder",
     "dataset",
     "digits",
@@ -29,4 +33,5 @@ __all__ = [
     "plain",
     "save",
     "summarize",
+    "takes_data",
 ]

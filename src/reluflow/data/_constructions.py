@@ -26,6 +26,7 @@ from ._registry import (
     Vector,
     construction,
     make,
+    same_word,
     suggestion,
 )
 
@@ -515,9 +516,9 @@ def _resolve(name: str, base: Dataset | str) -> Dataset:
         return base
     from ._zoo import example, examples  # the zoo is built from constructions
 
-    if base in examples():
+    if same_word(base, examples()):
         return example(base).data
-    if base in CONSTRUCTIONS:
+    if same_word(base, CONSTRUCTIONS):
         return make(base)
     near = suggestion(base, [*examples(), *CONSTRUCTIONS])
     raise DataError(

@@ -31,7 +31,7 @@ def reading(file: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"there is no file {file}.") from None
+        raise DataError(f"there is no file {file}; check the name and the folder.") from None
     except IsADirectoryError:
         raise DataError(f"{file} is a directory; name one file in it.") from None
     except PermissionError:
@@ -64,7 +64,7 @@ def check_file(file: Path) -> int:
             raise DataError(f"{file} is not a regular file; save its content to a file first.")
         size = file.stat().st_size
     if size == 0:
-        raise DataError(f"{file} is empty (0 bytes).")
+        raise DataError(f"{file} is empty (0 bytes); at least one sample is needed. Get or write it again.")
     check_bytes(str(file), size)
     return size
 

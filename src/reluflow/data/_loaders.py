@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset
-from ..problem._arrays import read_npz
+from ..problem._arrays import is_number, read_npz
+from ..problem._columns import Columns, drop_words
 from ..problem.errors import DataError
 from ._files import as_path, check_bytes, check_file, open_bytes, reading, replacing
+from ._foreign import check_kind
 from ._idx import as_pair, looks_like_idx, read_images, select
 from ._json import plain
 from ._labels import Labels, signs
@@ -43,9 +45,12 @@ def load(
     y: str | os.PathLike[str] | None = None,
     digits: tuple[int, int] | None = None,
     scaled: bool | None = None,
-    centered: bool = False,
     samples: int | None = None,
     seed: int = 0,
+    drop_columns: Columns | None = None,
+    center: bool = False,
+    standardize: bool = False,
+    bias: float | bool | None = None,
     name: str | None = None,
 ) -> Dataset:
     r"""Read a dataset from a CSV, TSV, NPZ, NPY or IDX file.
@@ -57,7 +62,7 @@ def load(
     Parameters
     ----------
     source : path
-        - *CSV, TSV*: one sample a line. Comma, tab or semicolon; blank lines and lines that start
+        - *CSV, TSV*: one sample a line. Comma, tab, semicolon or spaces; blank lines and lines that start
           with ``#`` are skipped; a first line of names is recognised.
         - *NPZ* with arrays ``X`` and ``y``, or *NPY* with ``X`` and a second file for ``y``.
         - *IDX* images, as those of MNIST, and a second file for their labels.
@@ -68,7 +73,8 @@ def load(
         Which value means what, ``{0: -1, 1: +1}`` or ``{"cat": -1, "dog": +1}``; every value that occurs
         must be mentioned. Without it labels are -1 and +1.
     delimiter, header : str, bool, optional
-        *CSV.* What separates the fields, whether the first line holds names; found out if left out.
+        *CSV.* What separates the fields (a character, or comma, tab, semicolon, space for any run of blanks), whether
+        the first line holds names; found out if left out.
     y : path, optional
         *NPY, IDX.* Where the labels are; by default beside the data under the usual name
         (``X.npy`` and ``y.npy``, ``train_X.npy`` and ``train_y.npy``, ``...images...`` and ``...labels...``).
@@ -76,17 +82,26 @@ def load(
         *IDX.* Keep these two classes: the first becomes -1, the second +1.
     scaled : bool, optional
         *IDX.* Divide bytes by 255 (default) or take them as they are.
-    centered : bool
-        Subtract the mean of all points kept.
     samples, seed : int, optional
         Keep so many samples, drawn without replacement and left in their order.
+    drop_columns : str, int or list of them, optional
+        Leave out these columns, by name or by position from 0 (of a CSV file: in the file); they may hold anything.
+    center : bool
+        Subtract the mean of all points kept from every column.
+    standardize : bool
+        Subtract the mean and divide by the standard deviation (that of the population) of every column. A constant
+        column becomes 0, with a note.
+    bias : bool or float, optional
+        Append a constant column, which stands for biases in the first layer: of ones, or of this value. It comes last
+        and is neither centred nor scaled.
     name : str, optional
         How to call it in reports; by default the name of the file.
 
     Returns
     -------
     Dataset
-        With all of this recorded in ``parameters``.
+        With all of this recorded in ``parameters``, the names of the columns in ``names``, and remarks such as
+        "column 'id' counts the rows" in ``notes``. Its ``transform`` does the same to new points.
 
     Examples
     --------
@@ -96,6 +111,11 @@ def load(
     >>> load(file, labels={"cat": +1, "dog": -1})
     Dataset 'points.csv': n=2 (1 positive, 1 negative), d=2
     """
+    if hasattr(source, "columns") or hasattr(source, "__array__"):
+        raise DataError(
+            f"load reads a file, but a {type(source).__name__} was given; Dataset(X, y) takes points and labels as "
+            "they are, and so do the verbs: explain(X, y)."
+        )
     file = as_path(source)
     kind = _kind(file)
     options = (label, labels, delimiter, header, y, digits, scaled)
@@ -103,16 +123,36 @@ def load(
     _check_options(file, kind, given)
     second = None if y is None else as_path(y)
     if kind == "table":
-        X, sign, about = read_table(file, label, labels, delimiter, header)
+        X, sign, about = read_table(file, label, labels, delimiter, header, drop_columns)
     elif kind == "idx":
         X, sign, about = read_images(file, second, digits, labels, scaled is not False)
     else:
         X, sign, about = _read_npz(file, labels) if kind == "npz" else _read_npy(file, second, labels)
     title = about.pop("name", file.name) if name is None else name
+    columns = {key: about.pop(key) for key in ("names", "positions") if key in about}
+    dropped, steps = about.pop("dropped", []), about.pop("transform", ())
+    if dropped:
+        about["steps"] = (drop_words(dropped),)
+        title = f"{title}|{about['steps'][0]}"
+    if kind == "table":
+        drop_columns = None  # done while reading
     try:
-        return finish(X, sign, title, {"file": str(file), **given, **about}, centered, samples, seed)
+        data = finish(
+            X,
+            sign,
+            title,
+            {"file": str(file), **given, **about},
+            samples,
+            seed,
+            **columns,
+            drop_columns=drop_columns,
+            center=center,
+            standardize=standardize,
+            bias=bias,
+        )
     except DataError as exc:
         raise DataError(f"{file}: {exc}{_line_hint(len(sign), *about.get('lines', ()))}") from None
+    return data._with(_steps=(*steps, *data._steps))
 
 
 def _line_hint(n: int, first: int = 0, last: int = 0) -> str:
@@ -140,35 +180,33 @@ def finish(
     y: npt.NDArray[Any],
     name: str,
     parameters: dict[str, Any],
-    centered: bool,
     samples: int | None,
     seed: int,
+    **preparation: Any,
 ) -> Dataset:
-    """Draw a subsample if asked, make the `Dataset`, centre it if asked."""
+    """Draw a subsample if asked, prepare the columns as asked, make the `Dataset`."""
     for option, value, low in (("samples", samples, 1), ("seed", seed, 0)):
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if value is not None and (not whole or value < low):
             raise DataError(f"{option} must be an integer from {low} on, not {value!r}.")
-    if not isinstance(centered, bool):
-        raise DataError(f"centered must be True or False, not {centered!r}.")
     if samples is not None:
         if samples > len(y):
             raise DataError(f"samples={samples} are asked for, but there are only {len(y)}.")
         keep = np.sort(np.random.default_rng(seed).choice(len(y), samples, replace=False))
         X, y = X[keep], y[keep]
         parameters = {**parameters, "samples": int(samples), "seed": int(seed)}
-    data = Dataset(X, y, name, parameters)
-    return data.centered() if centered else data
+    return Dataset.prepared_from(X, y, name, parameters, **preparation)
 
 
 def _kind(file: Path) -> str:
     """Tell the format by the ending of the name, else by the first bytes."""
+    check_file(file)
+    check_kind(file)
     name = file.name.lower().removesuffix(".gz")
     if name.endswith((".npz", ".npy")):
         return name[-3:]
     if name.endswith(_TABLES):
         return "table"
-    check_file(file)
     with reading(file), open_bytes(file) as stream:
         start = stream.read(6)
     if start.startswith(b"PK"):
@@ -186,15 +224,37 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
     _check_members(file)
     arrays = read_npz(file, ("X", "y"), DataError)
     about: dict[str, Any] = {}
-    for key in ("name", "parameters"):
+    for key in ("name", "parameters", "transform"):
         if key in arrays and arrays[key].dtype.kind == "U" and arrays[key].ndim == 0:
             about[key] = str(arrays[key])
+    for key in ("parameters", "transform"):
+        if key in about:
+            try:
+                about[key] = json.loads(about[key])
+            except ValueError:
+                raise DataError(f"{file}: the array {key!r} is not JSON text; leave it out.") from None
     if "parameters" in about:
-        try:
-            about["saved"] = json.loads(about.pop("parameters"))
-        except ValueError:
-            raise DataError(f"{file}: the array 'parameters' is not JSON text; leave it out.") from None
-    return arrays["X"], _signed(arrays["y"], labels, f"{file}, array y"), about
+        about["saved"] = about.pop("parameters")
+    if "transform" in about:
+        about["transform"] = _steps(about["transform"], str(file))
+    if "names" in arrays:
+        if arrays["names"].dtype.kind != "U" or arrays["names"].ndim != 1:
+            raise DataError(f"{file}: the array 'names' is not a list of texts; numpy.array(['a', 'b']) is one.")
+        about["names"] = arrays["names"].tolist()
+    return arrays["X"], signed(arrays["y"], labels, f"{file}, array y"), about
+
+
+def _steps(found: Any, where: str) -> tuple[Any, ...]:
+    """Check what a file says was done to the columns."""
+
+    def known(step: Any) -> bool:
+        if not isinstance(step, list) or len(step) != 2 or step[0] not in ("shift", "scale", "bias"):
+            return False
+        return all(map(is_number, step[1] if isinstance(step[1], list) else [step[1]]))
+
+    if not isinstance(found, list) or not all(map(known, found)):
+        raise DataError(f"{where}: the array 'transform' does not say what was done to the columns; leave it out.")
+    return tuple((kind, tuple(value) if isinstance(value, list) else value) for kind, value in found)
 
 
 def _check_members(file: Path) -> None:
@@ -231,7 +291,7 @@ def _read_npy(
     file: Path, y: Path | None, labels: Labels | None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
     target = _find_y(file) if y is None else y
-    return _load_npy(file), _signed(_load_npy(target), labels, str(target)), {"y": str(target)}
+    return _load_npy(file), signed(_load_npy(target), labels, str(target)), {"y": str(target)}
 
 
 def _load_npy(file: Path) -> npt.NDArray[Any]:
@@ -257,7 +317,8 @@ def _find_y(file: Path) -> Path:
     )
 
 
-def _signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
+def signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
+    """Turn the labels of an array into -1 and +1."""
     if y.ndim != 1:
         raise DataError(f"{where} has shape {y.shape}; a one-dimensional array of labels is needed, e.g. y.ravel().")
     if y.dtype.kind not in "biufUS":
@@ -276,7 +337,7 @@ def _signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArr
 def digits(
     pair: tuple[int, int] = (0, 1),
     *,
-    centered: bool = False,
+    center: bool = False,
     scaled: bool = True,
     samples: int | None = None,
     seed: int = 0,
@@ -287,7 +348,7 @@ def digits(
     ----------
     pair : (int, int)
         The digit that becomes -1 and the digit that becomes +1.
-    centered : bool
+    center : bool
         Subtract the mean of all images kept.
     scaled : bool
         Divide the pixels by 16, so that they lie in [0, 1].
@@ -296,7 +357,7 @@ def digits(
 
     Examples
     --------
-    >>> digits((0, 1), centered=True)
+    >>> digits((0, 1), center=True)
     Dataset 'digits 1 (+) vs 0 (-)|centered()': n=360 (182 positive, 178 negative), d=64
     """
     minus, plus = as_pair(pair)
@@ -310,7 +371,7 @@ def digits(
     X, y = select(pixels, classes, pair, None, "digits")
     name = f"digits {plus} (+) vs {minus} (-)"
     parameters = {"pair": (minus, plus), "scaled": scaled}
-    return finish(X / 16.0 if scaled else X, y, name, parameters, centered, samples, seed)
+    return finish(X / 16.0 if scaled else X, y, name, parameters, samples, seed, center=center)
 
 
 # -- writing ----------------------------------------------------------------------------------------
@@ -319,7 +380,8 @@ def digits(
 def save(data: Dataset, path: str | os.PathLike[str]) -> Path:
     """Write a dataset to a NPZ, CSV or TSV file, so that `load` gives back the same bits.
 
-    The ending decides. NPZ also keeps the name and the parameters. An existing file is replaced, at
+    The ending decides. NPZ also keeps the name, the parameters and what `Dataset.transform` needs; both kinds keep the
+    names of the columns. An existing file is replaced, at
     once and only when all has been written.
 
     Parameters
@@ -354,6 +416,10 @@ def save(data: Dataset, path: str | os.PathLike[str]) -> Path:
         arrays: dict[str, Any] = {"X": data.X, "y": data.y}
         if data.name is not None:
             arrays["name"] = np.array(data.name)
+        if data.names is not None:
+            arrays["names"] = np.array(data.names)
+        if data._steps:
+            arrays["transform"] = np.array(json.dumps(data._steps))
         if data.parameters:
             arrays["parameters"] = np.array(json.dumps(plain(data.parameters)))
         with replacing(file) as temporary, open(temporary, "wb") as stream:

@@ -61,7 +61,7 @@ def cache_folder() -> Path:
 def mnist(
     digits: tuple[int, int] = (0, 1),
     *,
-    centered: bool = False,
+    center: bool = False,
     part: str = "train",
     scaled: bool = True,
     samples: int | None = None,
@@ -73,7 +73,7 @@ def mnist(
     ----------
     digits : (int, int)
         The digit that becomes -1 and the digit that becomes +1.
-    centered : bool
+    center : bool
         Subtract the mean of all images kept.
     part : {"train", "test"}
     scaled : bool
@@ -83,7 +83,7 @@ def mnist(
 
     Examples
     --------
-    >>> mnist((0, 1), part="train", centered=True)  # doctest: +SKIP
+    >>> mnist((0, 1), part="train", center=True)  # doctest: +SKIP
     Dataset 'mnist 1 (+) vs 0 (-)|centered()': n=12665 (6742 positive, 5923 negative), d=784
     """
     minus, plus = as_pair(digits)
@@ -98,7 +98,7 @@ def mnist(
             raise DataError(f"MNIST has not been fetched yet: {file} is missing. Run: reluflow data fetch mnist")
     X, y, about = read_images(images, labels, (minus, plus), None, scaled)
     parameters = {"digits": (minus, plus), "part": part, "scaled": about["scaled"]}
-    return finish(X, y, f"mnist {plus} (+) vs {minus} (-)", parameters, centered, samples, seed)
+    return finish(X, y, f"mnist {plus} (+) vs {minus} (-)", parameters, samples, seed, center=center)
 
 
 def fetch_mnist(source: str | os.PathLike[str] | None = None, *, timeout: float = 600.0) -> Fetched:

@@ -163,14 +163,22 @@ def make(name: str, **parameters: Any) -> Dataset:
 
 def find_construction(name: str) -> Construction:
     """Return the construction of that name, or say which there are."""
-    if isinstance(name, str) and name in CONSTRUCTIONS:
-        return CONSTRUCTIONS[name]
+    found = same_word(name, CONSTRUCTIONS)
+    if found is not None:
+        return CONSTRUCTIONS[found]
     from ._zoo import examples  # the zoo is built from constructions
 
-    if isinstance(name, str) and name in examples():
+    if same_word(name, examples()) is not None:
         raise DataError(f"{name!r} is a worked example, not a construction: example({name!r}).data are its points.")
     near = suggestion(name, CONSTRUCTIONS)
     raise DataError(f"there is no construction {name!r}{near or '.'} There are {', '.join(CONSTRUCTIONS)}.")
+
+
+def same_word(word: Any, known: Iterable[str]) -> str | None:
+    """Return the known word that is this one but for upper and lower case, itself first; None if there is none."""
+    if not isinstance(word, str):
+        return None
+    return word if word in (words := list(known)) else next((k for k in words if k.casefold() == word.casefold()), None)
 
 
 def suggestion(word: Any, known: Iterable[str]) -> str:

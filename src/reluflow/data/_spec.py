@@ -11,19 +11,20 @@ from types import MappingProxyType
 from typing import Any
 
 from ..problem import Dataset
+from ..problem._columns import PREPARATIONS
 from ..problem.errors import DataError
 from ._files import as_path
 from ._labels import as_number
 from ._loaders import digits, load
 from ._mnist import mnist
-from ._registry import CONSTRUCTIONS, make, suggestion
+from ._registry import CONSTRUCTIONS, make, same_word, suggestion
 from ._zoo import example, examples
 
 #: Image datasets by name.
 IMAGES: Mapping[str, Callable[..., Dataset]] = MappingProxyType({"mnist": mnist, "digits": digits})
 
 # Options of `load` that are texts, whatever they look like.
-_TEXTS = ("label", "positive", "negative", "delimiter", "y", "name")
+_TEXTS = ("label", "positive", "negative", "delimiter", "y", "name", "drop_columns")
 
 
 def dataset(spec: str | os.PathLike[str], **options: Any) -> Dataset:
@@ -36,14 +37,16 @@ def dataset(spec: str | os.PathLike[str], **options: Any) -> Dataset:
 
         - a construction and its parameters, ``phuong`` or ``phuong:seed=0,n=100``;
         - a worked example, ``EX1``;
-        - ``mnist:digits=0/1,centered=true`` or ``digits:pair=3/8`` (the second digit becomes +1);
+        - ``mnist:digits=0/1,center=true`` or ``digits:pair=3/8`` (the second digit becomes +1);
         - a file, ``points.csv``, with options of `load` if need be: ``points.csv:label=kind``,
           ``points.csv:negative=0,positive=1``, ``train-images-idx3-ubyte.gz:digits=0/1``.
 
-        Values are numbers, ``true``, ``false``, ``none``, texts, and lists such as ``1/2.5/3``. Names come
-        before files: ``./phuong`` is the file.
+        All of them can be prepared: ``EX1:bias=1``, ``phuong:seed=0,center=true``, ``points.csv:standardize=true``,
+        ``points.csv:drop_columns=id/name`` (where a construction has a parameter of the same name, that one is meant).
+        Values are numbers, ``true``, ``false``, ``none``, texts, and lists such as ``1/2.5/3``. Case does not matter
+        in names. They come before files: ``./phuong`` is the file.
     **options
-        Options of `load`, for files only.
+        ``drop_columns``, ``center``, ``standardize``, ``bias`` as for `load`; for files all other options of it.
 
     Returns
     -------
@@ -61,18 +64,27 @@ def dataset(spec: str | os.PathLike[str], **options: Any) -> Dataset:
     text = os.fspath(spec) if isinstance(spec, (str, os.PathLike)) else spec
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"a dataset is named by a text such as 'phuong:seed=0' or 'points.csv', not {spec!r}.")
-    name, colon, rest = text.partition(":")
-    if name in CONSTRUCTIONS or name in IMAGES or name in examples():
-        if options:
-            raise DataError(f"{name!r} is no file: {', '.join(options)} can only be said of files.")
+    preparation = {key: value for key, value in options.items() if key in PREPARATIONS and value is not None}
+    head, colon, rest = text.partition(":")
+    name = _known(head, exactly=True) or (None if _exists(text) or _exists(head) else _known(head, exactly=False))
+    if name is not None:
+        foreign = [key for key in options if key not in PREPARATIONS]
+        if foreign:
+            raise DataError(f"{name!r} is no file: {', '.join(foreign)} can only be said of files.")
         parameters = parse_pairs(rest.split(","), f"after {name!r}:") if colon else {}
-        return _make(name, parameters)
+        return _make(name, parameters, preparation)
     if _exists(text):
         return load(text, **options)
     head, colon, rest = text.rpartition(":")
     if colon and _exists(head):
         return load(head, **_load_options(rest, options))
     raise DataError(_not_found(text))
+
+
+def _known(name: str, exactly: bool) -> str | None:
+    """Return the name of built-in data as it is written; case does not matter unless ``exactly``."""
+    known = [*CONSTRUCTIONS, *IMAGES, *examples()]
+    return (name if name in known else None) if exactly else same_word(name, known)
 
 
 def parse_pairs(pairs: Iterable[str], where: str) -> dict[str, Any]:
@@ -108,19 +120,33 @@ def _value(text: str) -> Any:
     return text
 
 
-def _make(name: str, parameters: dict[str, Any]) -> Dataset:
+def _make(name: str, parameters: dict[str, Any], preparation: dict[str, Any]) -> Dataset:
+    own: Iterable[str] = ()
     if name in CONSTRUCTIONS:
-        return make(name, **parameters)
-    if name in IMAGES:
+        own = CONSTRUCTIONS[name].parameters
+    elif name in IMAGES:
+        own = inspect.signature(IMAGES[name]).parameters
+    for key in [key for key in parameters if key in PREPARATIONS and key not in own]:
+        if key in preparation:
+            raise DataError(f"{key} is said twice: after {name!r} and as an option.")
+        preparation[key] = parameters.pop(key)
+    if name in CONSTRUCTIONS:
+        data = make(name, **parameters)
+    elif name in IMAGES:
         allowed = inspect.signature(IMAGES[name]).parameters
         for key in parameters:
             if key not in allowed:
                 takes = ", ".join(f"{p.name}={p.default}" for p in allowed.values())
                 raise DataError(f"{name} has no parameter {key!r}{suggestion(key, allowed) or '.'} It takes {takes}.")
-        return IMAGES[name](**parameters)
-    if parameters:
-        raise DataError(f"{name!r} is a worked example and takes no parameters.")
-    return example(name).data
+        data = IMAGES[name](**parameters)
+    elif parameters:
+        raise DataError(
+            f"{name!r} is a worked example and has no parameter {next(iter(parameters))!r}; it can only be prepared: "
+            f"{', '.join(PREPARATIONS)}."
+        )
+    else:
+        data = example(name).data
+    return data.prepared(**preparation) if preparation else data
 
 
 def _exists(text: str) -> bool:
@@ -141,7 +167,7 @@ def _load_options(rest: str, options: dict[str, Any]) -> dict[str, Any]:
             known = [k for k in (*allowed, "negative", "positive") if k not in ("source", "labels")]
             near = suggestion(key, known) or "."
             raise DataError(f"a file has no option {key!r}{near} Options are {', '.join(known)}.")
-        if key in options:
+        if options.get(key) is not None:
             raise DataError(f"{key} is said twice: after the file name and as an option.")
     return {**said, **options}
 
@@ -166,7 +192,8 @@ def _not_found(text: str) -> str:
             near = suggestion(file.name, (entry.name for entry in file.parent.iterdir()))
         except (OSError, ValueError):
             near = ""
-        return f"there is no file {head!r}{near or '.'} Names of built-in data: reluflow data list."
+        near = near or "; check the name and the folder."
+        return f"there is no file {head!r}{near} Names of built-in data: reluflow data list."
     near = suggestion(head, [*CONSTRUCTIONS, *examples(), *IMAGES])
     return (
         f"there is no dataset and no file {head!r}{near or '.'} `reluflow data list` lists the names; "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+import shlex
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,22 +16,25 @@ import numpy as np
 
 from ..problem import Dataset, check_size
 from ..problem._arrays import Array
+from ..problem._columns import Columns, find_column, find_columns
 from ..problem.errors import DataError
 from ._files import check_file, open_text, reading, replacing
 from ._labels import Labels, as_number, signs
 
-_DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma"}
+_DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}  # a space stands for any run of blanks
 _LABEL_NAMES = ("y", "label", "labels", "target", "class")
 _LONGEST_LINE = 2**27  # characters; beyond this it is no table
 _ZEROS = ("0", "0.0", "-0.0", "-0")  # the usual ones, to be quick
+_POINT = "Write decimals with a point, not a comma."
 _SAMPLE = 20  # lines looked at to find the delimiter
 
 
 class _Lines:
     """The lines that hold data, without blank lines and comments, and their numbers in the file."""
 
-    def __init__(self, stream: TextIO, file: Path) -> None:
+    def __init__(self, stream: TextIO, file: Path, blanks: bool = False) -> None:
         self._stream, self._file = stream, file
+        self._blanks = blanks  # whether runs of spaces and tabs separate the fields
         self.number = 0  # of the line last given out, from 1
         self.odd = False  # whether lines since the last row hold what float() takes and no data file means
         self.tiny = False  # whether they may hold numbers that underflow to zero
@@ -50,12 +55,15 @@ class _Lines:
                 raise StopIteration
             self.number += 1
             if "\0" in line or len(line) == _LONGEST_LINE:
-                raise DataError(f"{self._file}, line {self.number}: this is binary data or one endless line, no table.")
+                raise DataError(
+                    f"{self._file}, line {self.number}: this is binary data or one endless line, no table; "
+                    "save it as text, or name it .npz or .npy if that is what it is."
+                )
             text = line.strip()
             if text and not text.startswith("#"):
                 self.odd |= "_" in line or not line.isascii()  # 1_000, digits of other alphabets
                 self.tiny |= "e-" in line or "E-" in line or "0" * 300 in line
-                return line
+                return text.replace("\t", " ") + "\n" if self._blanks else line
 
 
 @dataclass
@@ -67,6 +75,8 @@ class _Table:
     first_line: int
     names: list[str] | None = None  # the header, if there is one
     label: int = -1  # position of the label column, from 0
+    left_out: tuple[int, ...] = ()  # positions of columns that are not read
+    features: list[int] = field(default_factory=list)  # positions of those that are, in order
     values: array[float] = field(default_factory=lambda: array("d"))  # features, row after row
     lines: array[int] = field(default_factory=lambda: array("q"))  # line of each row
     found: dict[str, str] = field(default_factory=dict)  # label text -> where first seen
@@ -81,14 +91,24 @@ class _Table:
 
 
 def read_table(
-    file: Path, label: str | int | None, labels: Labels | None, delimiter: str | None, header: bool | None
+    file: Path,
+    label: str | int | None,
+    labels: Labels | None,
+    delimiter: str | None,
+    header: bool | None,
+    drop_columns: Columns | None = None,
 ) -> tuple[Array, Array, dict[str, Any]]:
-    """Read a CSV or TSV file; see `reluflow.data.load` for what is accepted."""
+    """Read a CSV or TSV file; see `reluflow.data.load` for what is accepted.
+
+    Columns that are dropped may hold anything. The last part of the answer tells also the ``names`` of the features
+    (None without a header), their ``positions`` in the file, and which columns were ``dropped``.
+    """
     check_file(file)
     if isinstance(delimiter, str):
         delimiter = {word: sign for sign, word in _DELIMITERS.items()}.get(delimiter, delimiter)
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n#'):
-        raise DataError(f"delimiter must be one character such as ',', not {delimiter!r}.")
+        words = ", ".join(_DELIMITERS.values())
+        raise DataError(f"delimiter must be one character such as ',' or one of {words}; not {delimiter!r}.")
     if header is not None and not isinstance(header, bool):
         raise DataError(f"header must be True, False or None (find out), not {header!r}.")
     if isinstance(label, bool) or not (label is None or isinstance(label, (str, int, np.integer))):
@@ -96,8 +116,9 @@ def read_table(
     with reading(file):
         delimiter = delimiter or _find_delimiter(file)
         with open_text(file) as stream:
-            table = _read(file, _Lines(stream, file), delimiter, label, labels, header)
-    X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), table.width - 1)
+            lines = _Lines(stream, file, delimiter == " ")
+            table = _read(file, lines, delimiter, label, labels, header, drop_columns)
+    X = np.frombuffer(table.values, dtype=np.float64).reshape(len(table.lines), len(table.features))
     _check_finite(table, X)
     sign = signs(table.found, labels, f"{file}, {table.column(table.label)}")
     y = np.array([sign[text] for text in table.texts])
@@ -106,32 +127,55 @@ def read_table(
         "delimiter": _DELIMITERS.get(delimiter, delimiter),
         "header": table.names is not None,
         "lines": (table.lines[0], table.lines[-1]),
+        "names": [table.names[k] for k in table.features] if table.names else None,
+        "positions": table.features,
+        "dropped": [table.names[k] if table.names and table.names[k] else k for k in table.left_out],
     }
     return X, y, about
 
 
 def _read(
-    file: Path, lines: _Lines, delimiter: str, label: str | int | None, labels: Labels | None, header: bool | None
+    file: Path,
+    lines: _Lines,
+    delimiter: str,
+    label: str | int | None,
+    labels: Labels | None,
+    header: bool | None,
+    drop_columns: Columns | None,
 ) -> _Table:
     rows = _rows(file, lines, delimiter)
     first = next(rows, None)
     if first is None:
-        raise DataError(f"{file} holds no data: every line is blank or a comment.")
+        raise DataError(f"{file} holds no data: every line is blank or a comment, and a sample is needed.")
     if len(first) < 2:
         raise DataError(
             f"{file}, line {lines.number}: only one column found, {first[0][:40]!r}. At least one feature and "
-            "the label are needed, separated by commas, tabs or semicolons (or say delimiter=...)."
+            "the label are needed, separated by commas, tabs, semicolons or spaces; where something else separates "
+            "them, say delimiter=... (--delimiter)."
         )
     table = _Table(file, len(first), lines.number)
-    if _is_header(table, first, label, labels, header):
+    if _is_header(table, first, label, labels, header, drop_columns):
         table.names = [name.strip() for name in first]
-    table.label = _find_label(table, label)
+    if drop_columns is not None:
+        table.left_out = tuple(find_columns(drop_columns, table.names, table.width, str(file)))
+    if label is None:
+        table.label = find_label(table.names or [""] * table.width, str(file), table.left_out)
+    else:
+        table.label = find_column(label, table.names, table.width, str(file))
+    if table.label in table.left_out:
+        raise DataError(
+            f"{file}: {table.column(table.label)} is the label and cannot be dropped; say which column is, by "
+            "label=... (--label)."
+        )
+    table.features = [k for k in range(table.width) if k != table.label and k not in table.left_out]
+    if not table.features:
+        raise DataError(f"{file}: drop_columns leaves no feature; at least one is needed.")
     if table.names is None:
         _add(table, first, lines)
     for row in rows:
         _add(table, row, lines)
     if not table.lines:
-        raise DataError(f"{file} holds a header and no data rows.")
+        raise DataError(f"{file} holds a header and no data rows; at least one sample is needed below it.")
     return table
 
 
@@ -153,9 +197,14 @@ def _add(table: _Table, row: list[str], lines: _Lines) -> None:
     if len(row) != table.width:
         raise DataError(
             f"{table.file}, line {line} has {len(row)} fields, but line {table.first_line} has {table.width}; "
-            "every line needs the same number."
+            "every line needs the same number. Correct that line; where something else separates the fields, say "
+            "delimiter=... (--delimiter)."
         )
-    text = row.pop(table.label).strip()
+    text = row[table.label].strip()
+    if table.left_out:
+        row = [row[k] for k in table.features]
+    else:
+        del row[table.label]
     try:
         numbers = list(map(float, row))
     except ValueError:
@@ -171,7 +220,7 @@ def _add(table: _Table, row: list[str], lines: _Lines) -> None:
     if text not in table.found:
         table.found[text] = f"line {line}"
     if len(table.lines) % 1024 == 1:
-        check_size(f"{table.file} up to line {line}", len(table.lines), table.width - 1)
+        check_size(f"{table.file} up to line {line}", len(table.lines), len(table.features))
 
 
 def _check_numbers(table: _Table, row: list[str], line: int) -> None:
@@ -179,11 +228,16 @@ def _check_numbers(table: _Table, row: list[str], line: int) -> None:
     for k, text in enumerate(row):
         if _is_numeric(text):
             continue
-        where = table.at(line, k + (k >= table.label))
+        where = table.at(line, table.features[k])
         if not text.strip():
             raise DataError(f"{where} is empty; every feature needs a number. Fill it in or remove the line.")
-        comma = as_number(text.replace(",", ".")) is not None
-        remedy = "Write decimals with a point, not a comma." if comma else "Correct it or remove the line or column."
+        name = table.names[table.features[k]] if table.names else ""
+        remedy = (
+            _POINT
+            if _with_comma(text)
+            else "Correct it, remove the line, or leave the column out with "
+            f"drop_columns={name or table.features[k]!r} (--drop-columns {shlex.quote(name) or table.features[k]})."
+        )
         raise DataError(f"{where}: {text.strip()[:40]!r} is not a number. {remedy}")
 
 
@@ -192,7 +246,7 @@ def _check_underflow(table: _Table, row: list[str], numbers: list[float], line: 
     for k in [k for k, number in enumerate(numbers) if number == 0 and row[k] not in _ZEROS]:
         text = row[k]
         if any(digit in "123456789" for digit in text.lower().partition("e")[0]):
-            where = table.at(line, k + (k >= table.label))
+            where = table.at(line, table.features[k])
             raise DataError(f"{where}: {text.strip()[:40]!r} is too small for a double and would become 0; write 0.")
 
 
@@ -202,13 +256,18 @@ def _check_finite(table: _Table, X: Array) -> None:
         i, k = (int(v) for v in np.argwhere(bad)[0])
         what = "nan" if np.isnan(X[i, k]) else f"{X[i, k]} or too large for a double"
         raise DataError(
-            f"{table.at(table.lines[i], k + (k >= table.label))} is {what} "
+            f"{table.at(table.lines[i], table.features[k])} is {what} "
             f"({int(bad.sum())} such entries in all); every entry must be a finite number. Repair or drop those lines."
         )
 
 
 def _is_header(
-    table: _Table, row: Sequence[str], label: str | int | None, labels: Labels | None, header: bool | None
+    table: _Table,
+    row: Sequence[str],
+    label: str | int | None,
+    labels: Labels | None,
+    header: bool | None,
+    drop_columns: Columns | None,
 ) -> bool:
     """Tell a line of names from a line of numbers; neither is an error, so that no row is lost as a header."""
     if header is not None:
@@ -218,10 +277,16 @@ def _is_header(
         return True
     if all(numeric):
         return False
+    # Text labels that the mapping explains, and text in columns that are dropped, are no names.
+    explained = {k for k in _positions(drop_columns) if -table.width <= k < table.width}
     if labels is not None and (not isinstance(label, str) or _integer(label) is not None):
-        k = _position(-1 if label is None else int(label), table)
-        if all(numeric[:k] + numeric[k + 1 :]):
-            return False  # numbers with a text label, which the mapping explains
+        explained.add(find_column(-1 if label is None else int(label), None, table.width, str(table.file)))
+    explained = {k % table.width for k in explained}
+    if all(numeric[k] for k in range(table.width) if k not in explained):
+        return False
+    for k, text in enumerate(row):
+        if k not in explained and not numeric[k] and _with_comma(text):
+            raise DataError(f"{table.at(table.first_line, k)}: {text.strip()[:40]!r} is not a number. {_POINT}")
     k = numeric.index(False)
     raise DataError(
         f"{table.at(table.first_line, k)}: {row[k].strip()[:40]!r} is not a number, but other fields of this first "
@@ -242,62 +307,74 @@ def _integer(text: str) -> int | None:
         return None
 
 
-def _find_label(table: _Table, label: str | int | None) -> int:
-    names = table.names
-    if label is None:
-        named = [k for k, name in enumerate(names or ()) if name.lower() in _LABEL_NAMES]
-        if len(named) > 1:
-            which = " and ".join(table.column(k) for k in named)
-            raise DataError(f"{table.file}: {which} may both be the label; say label=... (--label).")
-        return named[0] if named else table.width - 1
-    if isinstance(label, str):
-        named = [k for k, name in enumerate(names or ()) if name == label]
-        if len(named) > 1:
-            raise DataError(f"{table.file} has {len(named)} columns called {label!r}; give a position, from 0.")
-        if named:
-            return named[0]
-        position = _integer(label)
-        if position is None:
-            raise DataError(f"{table.file} has no column {label!r}; {_columns(table)}")
-        label = position
-    return _position(int(label), table)
+def _positions(columns: Columns | None) -> list[int]:
+    """Return the positions among what may be names too."""
+    if columns is None or isinstance(columns, (int, np.integer)):
+        return [] if columns is None else [int(columns)]
+    parts = columns.replace("/", ",").split(",") if isinstance(columns, str) else list(columns)
+    found = [_integer(part) if isinstance(part, str) else int(part) for part in parts]
+    return [k for k in found if k is not None]
 
 
-def _position(k: int, table: _Table) -> int:
-    if not -table.width <= k < table.width:
-        raise DataError(f"{table.file} has no column at position {k} (counted from 0); {_columns(table)}")
-    return k % table.width
-
-
-def _columns(table: _Table) -> str:
-    if table.names is None:
-        return f"it has no header and {table.width} columns: positions are 0 to {table.width - 1}, -1 is the last."
-    shown = [repr(name) for name in table.names]
-    if len(shown) > 12:
-        shown = [*shown[:8], "...", *shown[-3:]]
-    return f"its {table.width} columns are {', '.join(shown)}."
+def find_label(names: Sequence[str], where: str, left_out: Sequence[int] = ()) -> int:
+    """Return the position of the one column that is called as labels are, else of the last."""
+    named = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES and k not in left_out]
+    if len(named) > 1:
+        which = " and ".join(f"column {k + 1} ({names[k]!r})" for k in named)
+        raise DataError(f"{where}: {which} may both be the label; say label=... (--label).")
+    return named[0] if named else len(names) - 1
 
 
 def _find_delimiter(file: Path) -> str:
-    """Choose the delimiter that cuts the first lines into equally many fields."""
+    """Choose the delimiter that cuts the first lines into equally many fields, best all numbers but one.
+
+    Blanks count only where no other delimiter is there unevenly: they may stand beside any of them.
+    """
     with open_text(file) as stream:
         sample = list(islice(_Lines(stream, file), _SAMPLE))
-    counts: dict[str, int] = {}
+    even: dict[str, bool] = {}  # whether it cuts into numbers
+    uneven: dict[str, int] = {}
     for delimiter in _DELIMITERS:
+        lines = [line.strip().replace("\t", " ") for line in sample] if delimiter == " " else sample
         try:
-            widths = [len(row) for row in csv.reader(sample, delimiter=delimiter, skipinitialspace=True)]
+            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
         except csv.Error:
             continue
-        if widths and widths[0] > 1:
-            if len(set(widths)) == 1:
-                return delimiter
-            counts[delimiter] = widths[0]
-    return max(counts, key=lambda delimiter: counts[delimiter]) if counts else ","
+        if not rows or len(rows[0]) < 2:
+            continue
+        if delimiter == " " and uneven and not all(map(_numbers_and_a_label, rows)):
+            continue
+        if len({len(row) for row in rows}) == 1:
+            even[delimiter] = all(_numbers_and_a_label(row) for row in rows[1:])
+        else:
+            uneven[delimiter] = len(rows[0])
+    found = [delimiter for delimiter, numbers in even.items() if numbers] or list(even)
+    return found[0] if found else max(uneven, key=lambda delimiter: uneven[delimiter]) if uneven else ","
+
+
+def _numbers_and_a_label(row: Sequence[str]) -> bool:
+    """Whether at most one field is neither a number nor empty, be its decimals written with a comma."""
+    return sum(not (_is_numeric(text) or _with_comma(text) or not text.strip()) for text in row) <= 1
+
+
+def _with_comma(text: str) -> bool:
+    """Whether this is a number but for a comma in place of the point."""
+    return re.fullmatch(r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*", text) is not None
 
 
 def write_table(data: Dataset, file: Path, delimiter: str) -> None:
-    """Write features ``x1 ... xd`` and label ``y``; every number in the shortest form that reads back the same."""
+    """Write features (``x1 ... xd`` unless they have names) and label ``y``.
+
+    Every number is written in the shortest form that reads back the same.
+    """
+    names = [f"x{k + 1}" for k in range(data.d)] if data.names is None else list(data.names)
+    for name in names:
+        if _is_numeric(name) or name.startswith("#") or "\n" in name or "\r" in name:
+            raise DataError(
+                f"the column name {name!r} would not be read as a name from the first line of {file}; rename the "
+                "column, or write an .npz file."
+            )
     with replacing(file) as temporary, open(temporary, "w", encoding="utf-8", newline="") as stream:
-        stream.write(delimiter.join([*(f"x{k + 1}" for k in range(data.d)), "y"]) + "\n")
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerow([*names, "y"])
         for row, label in zip(data.X, data.y, strict=True):
             stream.write(delimiter.join([*map(repr, row.tolist()), str(int(label))]) + "\n")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..problem import DataError, Dataset, Network
 from ._constructions import corner_angle, hinted
-from ._registry import make, suggestion
+from ._registry import make, same_word, suggestion
 
 _FILES = ("_zoo_phuong_min.toml", "_zoo_sarussi_lyu.toml")
 
@@ -162,7 +162,7 @@ def example(name: str) -> Example:
     Parameters
     ----------
     name : str
-        One of `examples`.
+        One of `examples`; case does not matter.
 
     Examples
     --------
@@ -176,11 +176,12 @@ def example(name: str) -> Example:
       ...
     reluflow.problem.errors.DataError: there is no example 'ex11'; did you mean 'EX1' or 'EX10' or 'EX9'? ...
     """
-    if not isinstance(name, str) or name not in _tables():
+    found = same_word(name, _tables())
+    if found is None:
         raise DataError(
             f"there is no example {name!r}{suggestion(name, examples()) or '.'} There are {', '.join(examples())}."
         )
-    return _build(name)
+    return _build(found)
 
 
 @functools.cache

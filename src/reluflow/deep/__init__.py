@@ -3,7 +3,7 @@
 PyTorch is needed for the functions that touch a model, and is imported by them.
 """
 
-from ._bridge import from_torch, problem_from_torch
+from ._bridge import from_torch, is_torch_file, problem_from_file, problem_from_torch
 from ._head import head
 from ._look import (
     InnerProducts,
@@ -32,7 +32,9 @@ __all__ = [
     "from_torch",
     "head",
     "inner_products",
+    "is_torch_file",
     "layer_weights",
+    "problem_from_file",
     "problem_from_torch",
     "residual_net",
     "separability",

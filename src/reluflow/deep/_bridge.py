@@ -5,8 +5,9 @@ from __future__ import annotations
 import pickle
 import struct
 import warnings
+import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,13 @@ import numpy as np
 
 from ..problem import Dataset, Network, Problem
 from ..problem._arrays import Array
+from ..problem._network import check_slope
 from ..problem.errors import ProblemError
+from ._head import layers_by_running
+from ._layers import Layers, network_of, with_constant
 from ._torch import as_doubles, torch_for
+
+_TORCH = (".pt", ".pth", ".ckpt", ".bin")
 
 # Under these keys training scripts keep the weights beside epochs and optimiser states.
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
@@ -24,37 +30,38 @@ _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _DAMAGED = (RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError, OSError, struct.error)
 
 
-@dataclass(frozen=True, eq=False)
-class Layers:
-    """The two linear layers as they were found."""
+# What stands in the way of some layers, where a word helps.
+_INSTEAD = {
+    "PReLU": "PReLU learns its slope, one more trained number that no theorem here knows of. To look at the network as "
+    "it is, put LeakyReLU with that slope in its place",
+    "RReLU": "RReLU draws its slope; put LeakyReLU in its place",
+    "BatchNorm1d": "BatchNorm1d can be folded into the Linear layer before it: "
+    "torch.nn.utils.fusion.fuse_linear_bn_eval(linear, norm), with both in evaluation mode",
+}
 
-    W: Array  # (p, d)
-    bias: Array | None  # (p,)
-    out: Array  # (k, p), one row a logit
-    out_bias: Array | None  # (k,)
-    slope: float
 
-
-def from_torch(source: Any, drop_bias: bool = False, *, slope: float | None = None) -> Network:
+def from_torch(source: Any, *, slope: float | None = None) -> Network:
     r"""Turn ``Linear, ReLU | LeakyReLU, Linear`` into a `Network`.
 
-    :math:`f(x) = c + a \cdot \phi(W x + b)`. A first-layer bias b becomes one more column of W, so the data then
-    need a constant feature: ``data.with_bias(1.0)`` (`problem_from_torch` does both). With two logits f is the
-    second minus the first, so that class 1 is +1 and class 0 is -1. The weights become float64, which holds
-    float32, float16 and bfloat16 exactly.
+    :math:`f(x) = c + a \cdot \phi(W x + b)`. A network here has no biases, so those of the model become weights of a
+    constant feature: b is one more column of W, and c one more neuron that sees that feature alone,
+    :math:`c = a' \phi(w')` with :math:`w' = \sqrt{|c|}` and :math:`a' = \mathrm{sign}(c)\, w'`. The function on (x, 1)
+    is that of the model on x, so the data then need the constant feature: ``data.with_bias(1.0)``
+    (`problem_from_torch` does both). What follows differs in one thing: gradient flow, norms and margins treat c as
+    two trained factors, where PyTorch trains one number. With two logits f is the second minus the first, so that
+    class 1 is +1 and class 0 is -1. The weights become float64, which holds float32, float16 and bfloat16 exactly.
 
     Parameters
     ----------
-    source : torch.nn.Sequential, mapping or path
+    source : torch.nn.Module, mapping or path
         The model; or its ``state_dict()``, under any names, with exactly two weight matrices that chain (where
         they do so in either order, the order of the entries counts); or a file that ``torch.save`` wrote of it,
-        which is read with ``weights_only=True``.
-    drop_bias : bool
-        A second-layer bias c is not part of a homogeneous network, which is what all theory here is about: c other
-        than 0 is refused, or with ``drop_bias=True`` left out. That changes the function.
+        which is read with ``weights_only=True``. A model is taken as it is when evaluated (dropout does nothing), up
+        to a sigmoid or softmax of its output; one that is no plain ``Sequential`` is run on a few random points, to
+        see that it does nothing else.
     slope : float, optional
-        Slope of the activation for negative input. A module brings its own; a state dict does not know it and is
-        taken as ReLU (0) unless told.
+        Slope of the activation for negative input. A module brings its own; a state dict or a file does not know it,
+        so there it must be given: 0 for ReLU, 0.01 for ``LeakyReLU()``.
 
     Returns
     -------
@@ -63,30 +70,29 @@ def from_torch(source: Any, drop_bias: bool = False, *, slope: float | None = No
     Raises
     ------
     ProblemError
-        For other layers, for more than two classes, for slopes outside [0, 1], and for files that hold
+        For other layers or activations, for more than two classes, for slopes outside [0, 1], and for files that hold
         anything but weights.
 
     Examples
     --------
-    >>> state = {"0.weight": [[1.0, 2.0], [0.5, -1.0]], "0.bias": [0.0, 3.0], "2.weight": [[2.0, -1.0]]}
-    >>> net = from_torch(state, slope=0.1)
+    >>> state = {"0.weight": [[1.0, 2.0], [0.5, -1.0]], "0.bias": [0.0, 3.0]}
+    >>> net = from_torch({**state, "2.weight": [[2.0, -1.0]], "2.bias": [4.0]}, slope=0.1)
     >>> net.W
     array([[ 1. ,  2. ,  0. ],
-           [ 0.5, -1. ,  3. ]])
+           [ 0.5, -1. ,  3. ],
+           [ 0. ,  0. ,  2. ]])
     >>> net.outputs([[1.0, 1.0, 1.0]])   # the last entry is the constant feature
-    array([3.5])
+    array([7.5])
     """
-    return _network(_layers(source, slope), drop_bias)
+    return network_of(_layers(source, slope))
 
 
-def problem_from_torch(
-    source: Any, data: Dataset, drop_bias: bool = False, *, slope: float | None = None, **settings: Any
-) -> Problem:
-    """Put a two-layer model and the data it was trained on together, with the constant feature that its bias needs.
+def problem_from_torch(source: Any, data: Dataset, *, slope: float | None = None, **settings: Any) -> Problem:
+    """Put a two-layer model and the data it was trained on together, with the constant feature that its biases need.
 
     Parameters
     ----------
-    source, drop_bias, slope
+    source, slope
         As in `from_torch`.
     data : Dataset
         What the model sees, without a constant feature (or with one of value 1 in the last place).
@@ -96,63 +102,64 @@ def problem_from_torch(
     Examples
     --------
     >>> state = {"0.weight": [[1.0], [-1.0]], "0.bias": [0.0, 0.5], "2.weight": [[2.0, -1.0]]}
-    >>> problem = problem_from_torch(state, Dataset([[1.0], [-1.0]], [1, -1]))
+    >>> problem = problem_from_torch(state, Dataset([[1.0], [-1.0]], [1, -1]), slope=0.0)
     >>> problem.net.margins(problem.data)
     array([2. , 1.5])
     """
     layers = _layers(source, slope)
-    net, inputs = _network(layers, drop_bias), layers.W.shape[1]
-    if layers.bias is None:
-        if data.d != inputs:
-            raise ProblemError(_mismatch(data, inputs, "without bias"))
-    elif data.d == inputs:
-        data = data.with_bias(1.0)
-    elif data.d != inputs + 1 or not np.all(data.X[:, -1] == 1.0):
-        raise ProblemError(_mismatch(data, inputs, "and a bias, for which a constant 1 is appended here"))
+    return Problem(with_constant(data, layers), network_of(layers), **settings)
+
+
+def problem_from_file(path: str | Path, data: Dataset, *, slope: float | None = None, **settings: Any) -> Problem:
+    """Put the network in a file and data together: an NPZ file of `Network.save`, or a PyTorch state dict.
+
+    Parameters
+    ----------
+    path : str or path
+        With the name of a PyTorch file (``.pt``, ``.pth``, ``.ckpt``, ``.bin``) it is read as by `problem_from_torch`.
+    data, slope, **settings
+        As there. An NPZ file knows its slope: another one is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Network([[1.0], [-1.0]], [1.0, -2.0], slope=0.5).save(f"{folder}/net.npz")
+    ...     problem_from_file(f"{folder}/net.npz", Dataset([[1.0], [-1.0]], [1, -1])).net
+    Network: p=2 (1 positive, 1 negative), d=1, slope=0.5, log_scale=0
+    """
+    if is_torch_file(path):
+        return problem_from_torch(path, data, slope=slope, **settings)
+    net = Network.load(path)
+    if slope is not None and slope != net.slope:
+        raise ProblemError(
+            f"slope {slope:g} was given, which contradicts the slope {net.slope:g} of {path}; leave it out, or save "
+            "the network with the slope that is meant."
+        )
     return Problem(data, net, **settings)
 
 
-def _mismatch(data: Dataset, inputs: int, bias: str) -> str:
-    return (
-        f"the features have dimension {data.d} but the model takes {inputs} ({bias}); "
-        "give it the features its first Linear layer sees, in their order."
-    )
-
-
-def fold(layers: Layers, drop_bias: bool) -> tuple[Array, Array]:
-    """Return W (with the bias as its last column) and a, or refuse what no homogeneous network can be."""
-    logits = layers.out.shape[0]
-    if logits > 2:
-        raise ProblemError(
-            f"the last layer has {logits} logits ({logits} classes); two classes are needed, that is 1 logit or 2. "
-            "Keep two of its rows, e.g. with the last weight w of a state dict: state[name] = w[[3, 8]]."
-        )
-    difference = np.array([1.0]) if logits == 1 else np.array([-1.0, 1.0])
-    constant = 0.0 if layers.out_bias is None else float(difference @ layers.out_bias)
-    if constant != 0.0 and not drop_bias:
-        raise ProblemError(
-            f"the last layer has a bias ({constant:.6g}{' between the logits' if logits == 2 else ''}): with it the "
-            "network is not homogeneous and no theorem on margins applies. Train with Linear(..., bias=False), or "
-            "leave it out with drop_bias=True (--drop-bias): the function then changes by that constant."
-        )
-    W = layers.W if layers.bias is None else np.column_stack([layers.W, layers.bias])
-    return W, difference @ layers.out
-
-
-def _network(layers: Layers, drop_bias: bool) -> Network:
-    W, a = fold(layers, drop_bias)
-    return Network(W, a, layers.slope)
+def is_torch_file(path: str | Path) -> bool:
+    """Whether the name is that of a PyTorch file."""
+    return Path(path).suffix.lower() in _TORCH
 
 
 def _layers(source: Any, slope: float | None) -> Layers:
     if isinstance(source, (str, Path)):
         source = load_state(source)
     if isinstance(source, Mapping):
-        return _from_state(source, 0.0 if slope is None else slope)
+        layers = _from_state(source)
+        if slope is None:
+            raise ProblemError(
+                "a state dict does not tell the activation between its layers, and no slope was given; say what the "
+                "model has: slope=0 (--slope 0) for ReLU, 0.01 for LeakyReLU(). Of other activations (tanh, GELU, ...) "
+                "the theory here says nothing. Given the model itself, its activation is looked at."
+            )
+        return replace(layers, slope=check_slope(slope))
     torch = torch_for("from_torch")
     if not isinstance(source, torch.nn.Module):
         raise ProblemError(
-            f"from_torch takes a torch.nn.Sequential, a state dict or a file name, not {type(source).__name__}."
+            f"from_torch takes a torch.nn.Module, a state dict or a file name, not {type(source).__name__}."
         )
     return _from_module(source, slope)
 
@@ -162,21 +169,21 @@ def _layers(source: Any, slope: float | None) -> Layers:
 
 def _from_module(module: Any, slope: float | None) -> Layers:
     nn = torch_for("from_torch").nn
+    if any(nn.parameter.is_lazy(parameter) for parameter in module.parameters()):
+        raise ProblemError(f"{type(module).__name__} has lazy layers without weights yet; run it on a batch first.")
     if not isinstance(module, nn.Sequential) or type(module).forward is not nn.Sequential.forward:
-        raise ProblemError(
-            f"{type(module).__name__} is not a plain torch.nn.Sequential, so its forward pass cannot be read off. "
-            "head(model, loader) finds the last two Linear layers of any model by running it; if the model is just "
-            "Linear, (leaky) ReLU, Linear, pass model.state_dict() and the slope."
-        )
+        return _from_forward(module, slope, nn)
     chain = [layer for layer in _flat(module, nn) if not isinstance(layer, (nn.Identity, nn.Dropout))]
     if chain and isinstance(chain[0], nn.Flatten):  # points are vectors here already
         chain = chain[1:]
+    found = ", ".join(type(layer).__name__ for layer in chain) or "nothing"
+    if len(chain) == 4 and isinstance(chain[3], (nn.Sigmoid, nn.Softmax, nn.LogSoftmax)):  # the logits decide
+        chain = chain[:3]
     wanted: tuple[Any, ...] = (nn.Linear, (nn.ReLU, nn.LeakyReLU), nn.Linear)
     if len(chain) != 3 or not all(isinstance(layer, kind) for layer, kind in zip(chain, wanted, strict=True)):
-        found = ", ".join(type(layer).__name__ for layer in chain) or "nothing"
         raise ProblemError(
-            f"the model is Sequential({found}); Sequential(Linear, ReLU or LeakyReLU, Linear) is needed. Of a deeper "
-            "model head(model, loader) takes the last two Linear layers, as a network on the features before them."
+            f"the model is Sequential({found}); Sequential(Linear, ReLU or LeakyReLU, Linear) is needed. "
+            f"{_stranger(chain, nn)}"
         )
     first, activation, last = chain
     if first.out_features != last.in_features:
@@ -192,6 +199,34 @@ def _from_module(module: Any, slope: float | None) -> Layers:
     return Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], own)
 
 
+def _stranger(chain: list[Any], nn: Any) -> str:
+    """Say what the first layer that does not belong is, and what to do about it."""
+    names = [type(layer).__name__ for layer in chain if not isinstance(layer, (nn.Linear, nn.ReLU, nn.LeakyReLU))]
+    if not names:
+        return (
+            "Of a deeper model head(model, loader) takes the last two Linear layers, as a network on the features "
+            "before them."
+        )
+    other = (
+        f"{names[0]} is none of these, and of layers or activations other than max(z, slope z) the theory here says "
+        "nothing. head(model, loader) takes the last two Linear layers, if they have a (leaky) ReLU between them"
+    )
+    return f"{_INSTEAD.get(names[0], other)}."
+
+
+def _from_forward(module: Any, slope: float | None, nn: Any) -> Layers:
+    """Read off what a model with a forward pass of its own does, from random points of many sizes."""
+    learned = next((m for m in module.modules() if isinstance(m, (nn.PReLU, nn.RReLU))), None)
+    if learned is not None:
+        raise ProblemError(f"{type(module).__name__} has a {type(learned).__name__}. {_stranger([learned], nn)}")
+    first = next((m for m in module.modules() if isinstance(m, nn.Linear)), None)
+    if first is None:
+        raise ProblemError(f"{type(module).__name__} has no Linear layer; Linear, ReLU or LeakyReLU, Linear is needed.")
+    sizes = np.logspace(-3, 2, 64)[:, None]
+    points = sizes * np.random.default_rng(0).normal(size=(64, first.in_features))
+    return layers_by_running(module, points, slope)
+
+
 def _flat(module: Any, nn: Any) -> list[Any]:
     if isinstance(module, nn.Sequential):
         return [layer for child in module for layer in _flat(child, nn)]
@@ -201,7 +236,8 @@ def _flat(module: Any, nn: Any) -> list[Any]:
 # -- state dicts ---------------------------------------------------------------------------------------------
 
 
-def _from_state(state: Mapping[Any, Any], slope: float) -> Layers:
+def _from_state(state: Mapping[Any, Any]) -> Layers:
+    """Find the two layers, of unknown slope."""
     arrays = {str(name): _entry(str(name), value) for name, value in state.items()}
     names = [name for name, array in arrays.items() if array.ndim == 2]
     shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
@@ -231,7 +267,7 @@ def _from_state(state: Mapping[Any, Any], slope: float) -> Layers:
     for name, bias in zip(names, found, strict=True):
         if bias is not None and bias.shape != (arrays[name].shape[0],):
             raise ProblemError(f"{biases[name]} has shape {bias.shape}; {name} needs ({arrays[name].shape[0]},).")
-    return Layers(first, found[0], last, found[1], slope)
+    return Layers(first, found[0], last, found[1], np.nan)
 
 
 def _entry(name: str, value: Any) -> Array:
@@ -257,6 +293,11 @@ def load_state(path: str | Path) -> dict[str, Any]:
     with file.open("rb") as stream:
         if stream.read(2)[:1] not in (b"P", b"\x80"):  # a zip archive, or in old files a pickle
             raise ProblemError(f"{file} is no PyTorch file. {remedy}")
+    if _is_script(file):
+        raise ProblemError(
+            f"{file} is a TorchScript program, and no program in a file is executed here. Write its weights alone: "
+            f"torch.save(torch.jit.load({file.name!r}).state_dict(), 'model.pt')."
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about old formats and protocols: either weights come out, or an error
@@ -276,3 +317,11 @@ def load_state(path: str | Path) -> dict[str, Any]:
         what = f"keys {list(loaded)[:6]}" if isinstance(loaded, Mapping) else f"a {type(loaded).__name__}"
         raise ProblemError(f"{file} is no state dict but holds {what}. {remedy}")
     return dict(loaded)
+
+
+def _is_script(file: Path) -> bool:
+    """Whether ``torch.jit.save`` wrote the file: its archive has code in it."""
+    if not zipfile.is_zipfile(file):
+        return False
+    with zipfile.ZipFile(file) as archive:
+        return any("/code/" in name for name in archive.namelist())

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..data._labels import signs
-from ..problem import Dataset, Network, Problem
+from ..problem import Dataset, Problem
 from ..problem._arrays import Array
 from ..problem._network import check_slope
 from ..problem.errors import DataError, ProblemError
-from ._bridge import Layers, fold
+from ._layers import Layers, network_of
 from ._torch import as_doubles, torch_for
 
 
 def head(
     model: Any,
     loader: Iterable[Any] | tuple[Any, Any],
-    drop_bias: bool = False,
     *,
     labels: Mapping[Any, int] | None = None,
     slope: float | None = None,
@@ -32,7 +31,7 @@ def head(
     The model is run once over the data, in evaluation mode and without gradients. What enters the second-to-last
     Linear layer are the points; what leaves that layer and what enters the last one are compared, so that nothing but a
     ReLU or leaky ReLU can lie between them; and what leaves the last one must be the output of the model, up to a
-    final sigmoid, softmax or log-softmax. A bias of the first of the two layers becomes a constant feature 1.
+    final sigmoid, softmax or log-softmax. Biases become weights of a constant feature 1 (see `from_torch`).
 
     Parameters
     ----------
@@ -40,8 +39,6 @@ def head(
         One logit, or two (the second minus the first is taken).
     loader : iterable of (inputs, labels), or one such pair
         A ``DataLoader``, or tensors or arrays of all inputs and labels.
-    drop_bias : bool
-        Leave out a bias of the last layer, which is refused otherwise (see `from_torch`).
     labels : mapping, optional
         Which label means -1 and which +1. Default: 0 or -1 means -1, and 1 means +1.
     slope : float, optional
@@ -80,18 +77,36 @@ def head(
     passes = [(_watch(model, inputs, torch), values) for inputs, values in _batches(loader, torch)]
     if not passes:
         raise DataError("the loader is empty; at least one batch of (inputs, labels) is needed.")
-    first, last = _last_two(passes[0][0])
+    before, layers = _read_off(model, [seen for seen, _ in passes], slope, torch)
+    points = np.column_stack([before, np.ones(len(before))]) if layers.biased else before
+    y = _signs(np.concatenate([values for _, values in passes]), labels)
+    return Problem(Dataset(points, y, name=f"head of {type(model).__name__}"), network_of(layers), **settings)
+
+
+def layers_by_running(model: Any, inputs: Array, slope: float | None) -> Layers:
+    """Find the two Linear layers that a model consists of by what it does to some inputs."""
+    torch = torch_for("from_torch")
+    seen = _watch(model, inputs, torch)
+    before, layers = _read_off(model, [seen], slope, torch)
+    if seen.count != 2 or not np.array_equal(before, as_doubles(place(model, inputs, torch))):
+        raise ProblemError(
+            f"{type(model).__name__} runs {seen.count} Linear layers and does more to its inputs than Linear, (leaky) "
+            "ReLU, Linear. head(model, loader) takes its last two Linear layers, as a network on the features before "
+            "them."
+        )
+    return layers
+
+
+def _read_off(model: Any, passes: list[_Pass], slope: float | None, torch: Any) -> tuple[Array, Layers]:
+    """Return what enters the last two Linear layers, and the layers with the activation between them."""
+    first, last = _last_two(passes[0])
     before, hidden, after = (
-        np.concatenate(parts) for parts in zip(*(_cut(p, first, last) for p, _ in passes), strict=True)
+        np.concatenate(parts) for parts in zip(*(_cut(p, first, last) for p in passes), strict=True)
     )
     unit = float(torch.finfo(first.weight.dtype).eps)
     alpha = _slope(hidden, after, _stated(model, torch), slope, unit)
     biases = [None if layer.bias is None else as_doubles(layer.bias) for layer in (first, last)]
-    layers = Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], alpha)
-    W, a = fold(layers, drop_bias)
-    points = before if biases[0] is None else np.column_stack([before, np.ones(len(before))])
-    y = _signs(np.concatenate([values for _, values in passes]), labels)
-    return Problem(Dataset(points, y, name=f"head of {type(model).__name__}"), Network(W, a, alpha), **settings)
+    return before, Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], alpha)
 
 
 # -- running the model -------------------------------------------------------------------------------------
@@ -99,9 +114,10 @@ def head(
 
 @dataclass
 class _Pass:
-    """What one batch did on its way: every Linear layer called, what entered and what left it."""
+    """What one batch did on its way: the Linear layers called, what entered and what left them."""
 
-    calls: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    calls: list[tuple[Any, Any, Any]] = field(default_factory=list)  # the last two
+    count: int = 0
     output: Any = None
 
 
@@ -150,6 +166,7 @@ def _watch(model: Any, inputs: Any, torch: Any) -> _Pass:
         )
 
     def note(module: Any, given: Any, result: Any) -> None:
+        seen.count += 1
         del seen.calls[:-1]  # of a deep model only the last two calls are kept
         seen.calls.append((module, given[0].detach().clone(), result.detach().clone()))
 

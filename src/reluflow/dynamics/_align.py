@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import BudgetExceeded, Network, Problem, ProblemError
+from ..data import takes_data
+from ..problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
+from ..problem._words import count
 from ._align_path import Paths
-from ._align_run import FATES, run, starts
+from ._align_run import FATES, Halt, run, starts
 from ._align_surfaces import surfaces
 from ._clock import time_to_angle
 
@@ -179,7 +182,7 @@ class Alignment:
         log_w = shot.log_norm[0]
         log_a = self.problem.net.log_outs if self._paths.frozen else shot.log_out[0]
         return Network(
-            self._paths.directions(shot)[0],
+            np.where(np.isfinite(log_w)[:, None], self._paths.directions(shot)[0], 0.0),
             np.where(np.isfinite(log_a), shot.sign[0], 0.0),
             self.problem.net.slope,
             np.where(np.isfinite(log_w), log_w, 0.0),
@@ -213,7 +216,11 @@ class Alignment:
         return valid_until(self, tol)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Everything as an `xarray.Dataset` (needs the extra ``arrays``)."""
+        """Everything as an `xarray.Dataset` (needs the extra ``arrays``).
+
+        Neurons, patterns over the samples, and events are tables of their own: choose variables that belong together
+        before ``to_dataframe``, which refuses to write out every combination if these are more than a million.
+        """
         from ._align_export import to_xarray
 
         return to_xarray(self)
@@ -231,17 +238,20 @@ class Alignment:
         twofold = int(self.nonunique.sum())
         doubt = f", {twofold} not unique" if twofold else ""
         return (
-            f"Alignment of {self.p} neurons on {self.problem.data.n} samples: {counts}{doubt}\n"
-            f"  last event at t = {self.last_event.max():.6g}; {pieces} changes, {len(self.groups)} groups"
+            f"Alignment of {count(self.p, 'neuron')} on {count(self.problem.data.n, 'sample')}: {counts}{doubt}\n"
+            f"  last event at t = {self.last_event.max():.6g}; {count(pieces, 'change')}, "
+            f"{count(len(self.groups), 'group')}"
         )
 
 
+@takes_data()
 def align(
     problem: Problem,
     *,
     branch: Branch = "regular",
     subgradient: float | None = None,
     max_events: int | None = None,
+    time_limit: float | None = None,
 ) -> Alignment:
     r"""Solve the early phase exactly: gradient flow in the limit of small initialisation.
 
@@ -266,6 +276,7 @@ def align(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``align(X, y, width=50)``: see `as_problem`.
     branch : {"regular", "leave"}
         What to do at a ridge: the regular solution, or leave to the active side at once.
     subgradient : float, optional
@@ -273,6 +284,8 @@ def align(
         exist: refused where a neuron would have to stay on a hyperplane with another slope.
     max_events : int, optional
         Most pieces of path for one neuron, default 1000 + 100 n.
+    time_limit : float, optional
+        Most seconds to spend.
 
     Returns
     -------
@@ -281,7 +294,8 @@ def align(
     Raises
     ------
     BudgetExceeded
-        ``max_events`` was used up; ``partial`` holds the `Alignment` so far, with fate ``"unfinished"``.
+        ``max_events`` or the time (`OutOfTime`) was used up, or Ctrl-C was pressed (`Interrupted`); ``partial`` holds
+        the `Alignment` so far, with fate ``"unfinished"`` for neurons that are not done.
 
     Examples
     --------
@@ -300,8 +314,6 @@ def align(
     >>> early.growth
     array([5.31507291, 4.24264069])
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"align needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     if branch not in ("regular", "leave"):
         raise ProblemError(f"branch = {branch!r} is not known; choose 'regular' or 'leave'.")
     limit = 1000 + 100 * problem.data.n if max_events is None else max_events
@@ -309,13 +321,21 @@ def align(
         raise ProblemError(f"max_events must be a non-negative integer, not {max_events!r}.")
     faces = surfaces(problem.data, problem.net.slope)
     start = starts(problem, faces)
-    written = run(problem, faces, start, branch == "leave", int(limit))
+    halt = Halt()
+    with within(time_limit):
+        written = run(problem, faces, start, branch == "leave", int(limit), halt)
     result = _result(problem, branch, Paths(faces, start, written, problem.net.slope, problem.train == "first"))
-    if "unfinished" in result.fates:
+    done = result.p - result.fates.count("unfinished")
+    kept = f"{done} of {result.p} neurons were followed; what was found so far is kept"
+    if halt.why == "interrupt":
+        raise Interrupted(f"interrupted in the early phase: {kept}.", result)
+    if halt.why and done < result.p:
+        raise OutOfTime(f"the time limit ended in the early phase: {kept}, and a larger time limit goes on.", result)
+    if done < result.p:
         j = result.fates.index("unfinished")
         raise BudgetExceeded(
             f"neuron {j} was still turning after max_events = {limit} pieces of path, at "
-            f"t = {result.last_event[j]:.6g}; raise max_events. What was computed is in .partial.",
+            f"t = {result.last_event[j]:.6g}; what was found so far is kept, and a larger max_events goes on.",
             result,
         )
     if subgradient is not None:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..problem import ProblemError
-
 if TYPE_CHECKING:
     import xarray
 
@@ -16,17 +14,13 @@ if TYPE_CHECKING:
 
 def to_xarray(early: Alignment) -> xarray.Dataset:
     """Collect all results by neuron, and the events of all neurons in one table."""
-    try:
-        import xarray as xr
-    except ImportError:
-        raise ProblemError(
-            "to_xarray needs xarray, which is not installed; pip install 'reluflow[arrays]' brings it."
-        ) from None
+    from ._xarray import Tables
+
     events = [early.events(j) for j in range(early.p)]
     table = np.concatenate(events)
     owner = np.repeat(np.arange(early.p), [e.size for e in events])
     problem = early.problem
-    return xr.Dataset(
+    return Tables(
         {
             "fate": ("neuron", np.array(early.fates)),
             "sign": ("neuron", early.signs),

@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numba
 import numpy as np
 
 from ._align_faces import drop_all, kind, settle, sum_force, tolerance
@@ -75,6 +72,7 @@ from ._align_types import (
     jit,
     put,
 )
+from ._compiled import kept
 
 _PARTS = "types", "faces", "search"
 _REFRESH = 256, 2048  # events after which everything is summed afresh, with and without a Gram matrix
@@ -351,7 +349,6 @@ def _begin(world: World, me: Neuron, log: Log, inv: float, rest: bool) -> None:
     _write(me, log, 0)
 
 
-@jit
 def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int, limit: int) -> tuple[int, int]:
     """Follow one neuron to its end, or until the log is full; ``row`` segments are written already.
 
@@ -391,23 +388,6 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
     return row, SHRINKING if caught else STUCK
 
 
-def _entry(stamp: int) -> Callable[..., Any]:
-    """Compile and keep `follow` on disk.
-
-    What is kept belongs to this file and to what the function closes over, so the stamp of the other files is part of
-    it. Without a writable place (beside this file, or in the user's cache directory) nothing is kept.
-    """
-
-    def align_one(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int, limit: int) -> Any:
-        return follow(world, me, log, inv, rest, row, limit if stamp else 0)
-
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(align_one)  # type: ignore[no-any-return]
-    except RuntimeError:
-        return numba.njit(**options)(align_one)  # type: ignore[no-any-return]
-
-
 def _stamp() -> int:
     try:
         return 1 + zlib.crc32(b"".join(Path(__file__).with_name(f"_align_{part}.py").read_bytes() for part in _PARTS))
@@ -415,4 +395,5 @@ def _stamp() -> int:
         return 1
 
 
-align_one = _entry(_stamp())
+# Kept for this file; the stamp stands for the others.
+align_one = kept(follow, stamp=_stamp(), slow="the integrator", nogil=True, error_model="numpy")

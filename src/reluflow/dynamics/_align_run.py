@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Event
-from typing import TYPE_CHECKING, Any
+from threading import TIMEOUT_MAX
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Problem, ProblemError
+from ..problem import Problem, ProblemError, time_left
 from ..sectors import exact_signs
 from ._align_surfaces import Surfaces
 
@@ -110,8 +110,21 @@ def starts(problem: Problem, faces: Surfaces) -> Starts:
     return Starts(net.directions, out, excess, sign, log_unit, rate, faces.sides(signs), rest)
 
 
-def run(problem: Problem, faces: Surfaces, start: Starts, leave: bool, limit: int) -> Written:
-    """Follow every neuron."""
+class Halt:
+    """Why the rest of the neurons is left as it is: the time limit, or Ctrl-C; once said, all threads heed it."""
+
+    def __init__(self) -> None:
+        self.why: Literal["", "time", "interrupt"] = ""
+
+    def check(self) -> bool:
+        """Whether to stop; asked by the thread that has the time limit."""
+        if not self.why and time_left() <= 0:
+            self.why = "time"
+        return bool(self.why)
+
+
+def run(problem: Problem, faces: Surfaces, start: Starts, leave: bool, limit: int, halt: Halt) -> Written:
+    """Follow every neuron; after a halt the others are left where they start, unfinished."""
     from numba import get_num_threads
 
     from . import _align_types as types
@@ -123,31 +136,32 @@ def run(problem: Problem, faces: Surfaces, start: Starts, leave: bool, limit: in
     )
     p = problem.net.p
     workers = min(get_num_threads(), p)
-    stop = Event()
     if workers == 1 or p * faces.m * (problem.data.d + 8) < _THREADS_FROM:
-        return _join(_follow(world, start, range(p), limit, stop))
+        return _join(_follow(world, start, range(p), limit, halt))
     # The first neuron alone: it may have to compile the kernel, which is no work for several threads.
-    results: list[Any] = [*_follow(world, start, range(1), limit, stop), *([None] * (p - 1))]
+    results: list[Any] = [*_follow(world, start, range(1), limit, halt), *([None] * (p - 1))]
     with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_follow, world, start, range(k, p, workers), limit, stop) for k in range(1, workers + 1)]
+        jobs = [pool.submit(_follow, world, start, range(k, p, workers), limit, halt) for k in range(1, workers + 1)]
         try:
-            for k, job in enumerate(jobs, start=1):
-                results[k::workers] = job.result()
-        finally:
-            stop.set()  # after Ctrl-C the other threads end with their current neuron
+            if wait(jobs, timeout=max(min(time_left(), TIMEOUT_MAX), 0.0)).not_done and not halt.why:
+                halt.why = "time"  # threads end with their current neuron
+        except KeyboardInterrupt:
+            halt.why = "interrupt"
+        for k, job in enumerate(jobs, start=1):
+            results[k::workers] = job.result()
     return _join(results)
 
 
-def _follow(world: World, start: Starts, neurons: range, limit: int, stop: Event) -> list[Any]:
+def _follow(world: World, start: Starts, neurons: range, limit: int, halt: Halt) -> list[Any]:
     from . import _align_kernel as kernel
     from . import _align_types as t
 
     m, d = world.normals.shape
     me, log = t.new_neuron(m, d), t.new_log(m + 16, 3 * m + 16)
     found = []
-    for j in neurons:
-        if stop.is_set():
-            break
+
+    def one(j: int, limit: int) -> tuple[Any, ...]:
+        nonlocal log
         me.w[:] = start.w[j]
         me.side[:] = start.sides[j]
         me.now[t.SIGN], me.now[t.OUT] = start.sign[j], start.out[j]
@@ -160,7 +174,16 @@ def _follow(world: World, start: Starts, neurons: range, limit: int, stop: Event
             if row:
                 log = _longer(log, 2 * row, 2 * int(me.tally[t.N_ENTRIES]) + 2 * m + 16)
             row, fate = kernel.align_one(world, me, log, start.excess[j], start.rest[j], row, limit)
-        found.append(_copy(me, log, row, fate))
+        return _copy(me, log, row, fate)
+
+    for j in neurons:
+        try:
+            found.append(one(j, 0 if halt.check() else limit))
+        except KeyboardInterrupt:
+            if halt.why == "interrupt":  # the second one
+                raise
+            halt.why = "interrupt"
+            found.append(one(j, 0))
     return found
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
+
+from ._compiled import Compiled
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,9 +37,6 @@ SEEN_AT, ON, HELD, PLACE, HEAP, SEEN, SAVED_HELD = range(7)
 SIGN, OUT, SIZE, PEAK, SIGMA, PATH, TAU, FORCE, ALONG, PERP, MASS, HEAVY, TURN, CAP, HORIZON, BEYOND, OPENED = range(17)
 # Places in Neuron.tally.
 N_ON, N_HELD, N_EVENTS, N_HEAP, N_SEEN, N_STALL, N_ENTRIES, NEXT, MANY = range(9)
-
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 
 class World(NamedTuple):
@@ -102,12 +100,19 @@ def new_log(rows: int, entries: int) -> Log:
 
 
 def jit(function: Compiled) -> Compiled:
-    """Compile; what is compiled is kept on disk by the one entry point in `_align_kernel`."""
+    """Compile; what is compiled is kept on disk with the one entry point of `_align_kernel`."""
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     options["_nrt"] = False  # nothing is allocated, so views need no reference counts
     if function.__name__ == "dot":
         options["fastmath"] = {"reassoc", "contract"}  # sums in vector registers
-    return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    compiled: Any = numba.njit(**options)(function)
+    template = compiled.get_call_template
+
+    def plain(args: Any, kws: Any) -> Any:
+        return template(tuple(numba.types.unliteral(arg) for arg in args), kws)
+
+    compiled.get_call_template = plain  # or numba compiles `f(0)` and `f(n)` separately
+    return compiled  # type: ignore[no-any-return]
 
 
 @jit

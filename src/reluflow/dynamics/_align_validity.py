@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import BudgetExceeded, ProblemError
+from ..problem import BudgetExceeded, ProblemError, check_time
 
 if TYPE_CHECKING:
     from ._align import Alignment
@@ -36,6 +36,7 @@ def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
         raise ProblemError(f"tol = {tol!r}: a positive number is needed, for example 1e-6.")
     goal, t = float(np.log(tol)), 0.0
     for _ in range(_STEPS):
+        check_time("looking how long the network stays small", t)
         now = _log_margin(early, t)
         if now >= goal - (0.1 if rough else 0.0):
             return t
@@ -47,7 +48,7 @@ def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
         t += step
     raise BudgetExceeded(
         f"max |q| stays below {tol:g} until t = {t:.6g} at least; it was not decided within {_STEPS} steps how much "
-        "longer (large neurons cancel each other). That time is in .partial.",
+        "longer (large neurons cancel each other); what was found so far is kept.",
         t,
     )
 

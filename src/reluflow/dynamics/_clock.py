@@ -50,7 +50,10 @@ def move(force: Array, out: Array, along: Array, perp: Array, excess: Array, tim
     with np.errstate(under="ignore", divide="ignore", invalid="ignore"):
         way = out * -np.expm1(-2 * theta) + along * np.expm1(-theta) ** 2
         step = np.where(force > 0, way / (2 * force), 0.0)
-        return Moved(theta, (more + less * fade2) / 2, (more - less * fade2) / 2, perp * fade, step)
+        # w_c far below |a| is lost in a + w_c and a - w_c.
+        slight = 2 * np.abs(along) <= out
+        ahead = np.where(slight, along * (1 + fade2) - out * np.expm1(-2 * theta), more - less * fade2) / 2
+        return Moved(theta, (more + less * fade2) / 2, ahead, perp * fade, step)
 
 
 def move_frozen(force: Array, out: Array, along: Array, perp: Array, time: Array) -> Moved:

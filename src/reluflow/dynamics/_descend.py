@@ -9,7 +9,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..problem import Problem, ProblemError, Undecided
+from ..data import takes_data
+from ..problem import OutOfTime, Problem, ProblemError, Undecided
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._descend_keep import Checkpoint, Records, geometric
 from ._descend_run import Callback, Run
@@ -19,11 +21,12 @@ from ._trajectory import Trajectory
 _TOLERANCE = 1e-12  # margins below this leave the forces unchanged to 12 digits
 
 
+@takes_data()
 def descend(
     problem: Problem,
     method: Method = "gd",
     *,
-    step: float,
+    step: float | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     schedule: Schedule = "fixed",
@@ -39,6 +42,7 @@ def descend(
     callback: Callback | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_minutes: float = 5.0,
+    time_limit: float | None = None,
     progress: bool = True,
 ) -> Trajectory:
     r"""Train a network by discrete steps.
@@ -54,12 +58,14 @@ def descend(
     Parameters
     ----------
     problem : Problem
-        Data, start, loss, reduction, and which layers are trained.
+        Data, start, loss, reduction, and which layers are trained. Or data and how to draw a network,
+        ``descend(X, y, width=50, step=0.1, steps=100)``: see `as_problem`; ``seed`` seeds the draw too.
     method : {"gd", "sgd", "adam"}
         Full gradient; batches, drawn without replacement in an order that is new in every epoch; Adam (with full
         gradients, or with batches where ``batch`` is given).
-    step : float
-        The step :math:`\eta`.
+    step : float, optional
+        The step :math:`\eta`. Default: 0.001 for ``adam``, else :math:`0.1 / (r\, g(0) \sum_i |x_i|)`, a tenth of the
+        shortest time in which a tiny neuron can grow e-fold.
     steps, epochs : int
         How long: iterations, or passes over the data. One of the two is needed.
     schedule : {"fixed", "loss-scaled", "loss-log-scaled"}
@@ -91,6 +97,8 @@ def descend(
         run that was killed goes on from there and gives the same trajectory bit for bit (on the same machine with the
         same number of threads; jumps of ``fast_forward`` that were under way are made anew).
     checkpoint_minutes : float
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool
         Show loss and time left; on a terminal only.
 
@@ -104,7 +112,8 @@ def descend(
     Raises
     ------
     Undecided
-        The weights overflowed: the step is too large. ``partial`` is the trajectory up to the last record.
+        The weights overflowed: the step is too large; or the time was used up (`OutOfTime`). ``partial`` is the
+        trajectory so far.
 
     Notes
     -----
@@ -122,12 +131,10 @@ def descend(
     >>> bool((run.margins()[-1] > 0).all())
     True
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"descend needs a Problem, not {type(problem).__name__}; Problem(data, net) makes one.")
     batch = _check_batch(problem, method, batch)
     plan = Plan(
         _choice("method", method, Method),
-        _positive("step", step),
+        _default_step(problem, method) if step is None else _positive("step", step),
         _choice("schedule", schedule, Schedule),
         _check_steps(problem, steps, epochs, batch),
         batch,
@@ -148,18 +155,30 @@ def descend(
     until = -math.inf if until_loss is None else math.log(_positive("until_loss", until_loss))
     keep = Checkpoint(checkpoint, _positive("checkpoint_minutes", checkpoint_minutes), problem, settings)
     run = Run(problem, plan, Records(problem, len(marks) + 1), marks, keep, until, callback)
-    stopped = run.whole(tolerance, progress)
+    with within(time_limit):
+        stopped = run.whole(tolerance, progress)
     del settings["marks"]
     result = run.records.trajectory(plan, run.early, stopped, settings)
     if stopped == "diverged":
-        why = f"the step {plan.step:g} is too large for this problem; try a smaller one."
+        why = f"the step {plan.step:g} is too large for this problem, try a smaller one."
         if plan.schedule != "fixed":
-            why = "this schedule leaves the range of doubles in the end; stop before (until_loss=1e-300), or step less."
+            why = "this schedule leaves the range of doubles in the end, stop before (until_loss=1e-300), or step less."
         raise Undecided(
-            f"the weights overflowed after iteration {run.records.last}: {why} `partial` holds the run up to there.",
+            f"the weights overflowed after iteration {run.records.last}, up to which the run is kept; {why}",
+            result,
+        )
+    if stopped == "time":
+        more = "the same call goes on from the checkpoint" if checkpoint is not None else "a larger time limit goes on"
+        raise OutOfTime(
+            f"the time limit ended after iteration {run.records.last} of {plan.steps}; what was found so far is kept, "
+            f"and {more}.",
             result,
         )
     return result
+
+
+def _default_step(problem: Problem, method: str) -> float:
+    return 1e-3 if method == "adam" else 0.1 / (problem.speed * float(problem.data.norms.sum()))
 
 
 def _settings(plan: Plan, until_loss: float | None, marks: list[int], tolerance: float) -> dict[str, Any]:

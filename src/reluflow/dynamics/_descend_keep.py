@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network, Problem, ProblemError
-from ..problem._arrays import MAX_BYTES, digest, read_npz
+from ..problem._arrays import MAX_BYTES, digest, read_npz, write_to
 from ._descend_state import State
 from ._descend_step import Plan
 from ._trajectory import Phase, Trajectory
@@ -92,7 +92,7 @@ class Checkpoint:
     """A file that is rewritten every few minutes, never half, and read back when the same run is started again."""
 
     def __init__(self, path: str | Path | None, minutes: float, problem: Problem, settings: dict[str, Any]) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else write_to(path, (".npz",))
         self.seconds, self.settings = 60 * minutes, settings
         self.stamp = digest("descend", problem.fingerprint(), json.dumps(settings, sort_keys=True))
         self._last = time.monotonic()

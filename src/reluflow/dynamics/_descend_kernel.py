@@ -8,23 +8,16 @@ over neurons vectorise over the samples, and so BLAS is fastest where samples ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
+from ._compiled import Compiled, kept
 
 _TILE = 1024
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 
 def _jit(function: Compiled) -> Compiled:
     # Sums may be reordered, or they would not vectorise; infinities and NaN keep their meaning.
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
-    try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:  # there is no place to keep what was compiled
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    return kept(function, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_jit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import Network, Problem
+from ..problem import Network, Problem, time_left
 from ._descend_jump import Early
 from ._descend_keep import Checkpoint, Records
 from ._descend_state import State, network, snapshot, start
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Callback = Callable[[int, Network], object]
 
+_CUT = ("interrupted", "time")  # reasons to stop that a later run may go on from
 _CHECK = 64  # iterations between two looks at whether the weights are still numbers
 
 
@@ -42,7 +43,7 @@ class Run:
     early: int = 0
 
     def whole(self, tolerance: float, progress: bool) -> str:
-        """Run, and return why it ended: steps, loss, callback, interrupted or diverged."""
+        """Run, and return why it ended: steps, loss, callback, interrupted, time or diverged."""
         with _interruptible() as asked:
             begun = self._begin(tolerance, asked)
             return begun if isinstance(begun, str) else self._go(begun, asked, progress)
@@ -84,9 +85,9 @@ class Run:
                     return early
                 early.advance(count)
                 self.early += count
-                if asked:
+                if cut := _cut(asked):
                     self._mark(self.early, self._early_time(self.early, step), early.network())
-                    return "interrupted"
+                    return cut
             stopped = self._mark(self.early, self._early_time(self.early, step), early.network())
             if stopped:
                 return stopped
@@ -114,13 +115,13 @@ class Run:
                 stopped = self._to(mark, stepper, asked, show)
                 if stopped == "diverged" or not _finite(state):
                     return "diverged"
-                if stopped == "interrupted":
+                if stopped in _CUT:
                     # The record that is added below is not part of the run that may go on later.
                     self.checkpoint.save(state, self.records, self.early)
                 stopped = self._mark(state.iteration, state.log_time, self._read(state)) or stopped
                 if stopped:
                     break
-        if stopped != "interrupted":
+        if stopped not in _CUT:
             self.checkpoint.save(state, self.records, self.early)
         return stopped or "steps"
 
@@ -130,8 +131,8 @@ class Run:
         every = stepper.batches if self.plan.batch and math.isfinite(self.until_log_loss) else 0
         with np.errstate(over="ignore", invalid="ignore"):  # of a step that is too large: found below
             while state.iteration < mark:
-                if asked:
-                    return "interrupted"
+                if cut := _cut(asked):
+                    return cut
                 if stepper.advance(until) <= until:
                     return "loss" if math.isfinite(until) else "diverged"  # or else the margins have overflowed
                 if state.iteration % _CHECK == 0 and not _finite(state):
@@ -148,6 +149,11 @@ class Run:
 
     def _reached(self, state: State) -> bool:
         return _finite(state) and self.problem.log_loss(self._read(state)) <= self.until_log_loss
+
+
+def _cut(asked: list[int]) -> str:
+    """Return why to stop before the next step, if so."""
+    return "interrupted" if asked else "time" if time_left() <= 0 else ""
 
 
 def _finite(state: State) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..margins import clusters, max_margin
-from ..problem import Dataset, Network, Problem, ProblemError
+from ..problem import Dataset, Network, Problem, ProblemError, require_problem
 from ..problem._arrays import Array
 from ._descend_step import order
 from ._trajectory import Trajectory
@@ -50,6 +50,7 @@ def change_measures(problem: Problem, net: Network | None = None, subgradient: f
     >>> [round(float(size * np.exp(2)), 12) for size in now]
     [4.0, 4.0, 1.0]
     """
+    require_problem(problem)
     net = problem.net if net is None else net
     data = problem.data
     kink = net.slope if subgradient is None else subgradient

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
+from ..data import takes_data
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
+from ..problem import time_limit as within
 from ..problem._arrays import is_number
 from ._flow_field import Geometry
 from ._flow_march import Goal, March, Reached
@@ -88,12 +91,14 @@ class Until:
         )
 
 
+@takes_data()
 def flow(
     problem: Problem,
     until: Until | Mapping[str, Any] | None = None,
     *,
     rtol: float = 1e-9,
     max_steps: int = 100_000,
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Trajectory:
     r"""Integrate the gradient flow of a problem.
@@ -114,6 +119,7 @@ def flow(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``flow(X, y, until, width=50)``: see `as_problem`.
     until : Until or mapping
         When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them.
         Default: log t = 100.
@@ -121,6 +127,8 @@ def flow(
         Tolerance of a step for directions, log-norms and log t, between 1e-12 and 1e-3.
     max_steps : int
         Most steps of integration in all.
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool, optional
         Show a progress bar on stderr; default: if that is a terminal.
 
@@ -131,8 +139,9 @@ def flow(
     Raises
     ------
     BudgetExceeded, Undecided
-        The steps were used up, or accuracy could not be met; or the flow came to rest before a condition other than
-        a time was reached. ``partial`` holds the trajectory so far.
+        The steps or the time were used up (`OutOfTime`), Ctrl-C was pressed (`Interrupted`), or accuracy could not be
+        met; or the flow came to rest before a condition other than a time was reached. ``partial`` holds the
+        trajectory so far.
 
     Examples
     --------
@@ -145,12 +154,11 @@ def flow(
     >>> round(float(run.normalized_margin()[-1]), 5)     # 1 / (2 (|w+| + |w-|)) = 0.58410
     0.5841
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"flow needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     stop = _until(until)
     check_effort(rtol, max_steps)
     settings = {"rtol": float(rtol), "until": repr(stop)}
-    return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
+    with within(time_limit):
+        return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
 
 
 def check_effort(rtol: Any, max_steps: Any) -> None:
@@ -184,22 +192,41 @@ def _run(
     recorder = Recorder(problem, settings)
     with bar(goal.log_time, progress) as tell:
         march = March(geometry, goal, rtol, max_steps, recorder, tell)
-        try:
-            state, t, done = begin(march, stop)
-            reached = Reached(state, float(np.log(t)) if t > 0 else -np.inf, "done") if done else march.run(state, t)
-        except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
+        with kept(march):
+            state, log_time, done = begin(march, stop)
+            reached = march.arrive(Reached(state, log_time, "done")) if done else march.resume(state, log_time)
     if reached.why == "rest" and not np.isfinite(goal.log_time):
         raise Undecided(
             f"the flow comes to rest at log loss {recorder.last.log_loss:.6g} and smallest margin "
-            f"{recorder.margin:.6g}: {stop!r} is never reached. The flow up to there is in .partial.",
+            f"{recorder.margin:.6g}: {stop!r} is never reached; what was found so far is kept, and a goal in time "
+            "can be reached.",
             recorder.result(),
         )
     return recorder.result()
 
 
+@contextmanager
+def kept(march: March) -> Iterator[None]:
+    """Let whatever ends a march early leave with the flow so far: Ctrl-C, and the early phase too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not march.recorder.records:
+            raise
+        raise Interrupted(f"interrupted {march.standing()}; what was found so far is kept.", march.partial()) from None
+    except OutOfTime as error:
+        if isinstance(error.partial, Trajectory) or not march.recorder.records:
+            raise
+        what, _, rest = str(error).partition(";")
+        raise OutOfTime(f"{what}, {march.standing()};{rest}", march.partial()) from None
+    except Undecided as error:
+        if not isinstance(error.partial, Trajectory):
+            error.partial = march.partial()
+        raise
+
+
 def begin(march: March, stop: Until) -> tuple[State, float, bool]:
-    """Follow the exact early phase as long as it is good, and take over its end."""
+    """Follow the exact early phase as long as it is good; its end, the log time of that, and whether all is done."""
     from ._align import align
     from ._align_validity import valid_until
 
@@ -219,23 +246,24 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     for j, i in doubts:
         recorder.event(-np.inf, j, i, "ridge")
     if not small or (geometry.frozen and not np.isfinite(start.log_w).all()):
-        return start, 0.0, False
+        return start, -np.inf, False
     early = align(problem)
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
         recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
     t = valid_until(early, tol, rough=True)
-    done = False
+    done = stays = False
     if stop.aligned and float(early.last_event.max()) <= t:
         t, done = float(early.last_event.max()), True
-    if t > 0 and np.log(t) >= march.goal.log_time and march.goal.log_time < 700:
-        t, done = float(np.exp(march.goal.log_time)), True
+    log_end = float(np.log(t)) if t > 0 else -np.inf
+    if t > 0 and log_end >= march.goal.log_time and march.goal.log_time < 700:
+        log_end, done = march.goal.log_time, True
+        t = float(np.exp(log_end))
     if not np.isfinite(t):  # nothing ever grows
-        state, _ = take(geometry, early.network(float(early.last_event.max())))
-        recorder.early(early, float(early.last_event.max()))
-        return state, float(early.last_event.max()), False
-    recorder.early(early, t)
+        t, stays = float(early.last_event.max()), True
+        log_end = float(np.log(t)) if t > 0 else -np.inf
+    recorder.early(early, t, log_end)
     state, _ = take(geometry, early.network(t))
-    return state, t, done or stop.aligned
+    return state, log_end, (done or stop.aligned) and not stays
 
 
 def between(run: Trajectory, record: int, log_time: float) -> Network:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..problem import check_time
 from ..problem._arrays import Array
-from ._flow_field import Geometry, Pattern, make_pattern
+from ._flow_field import Geometry, Pattern, edge_of, make_pattern
 from ._flow_state import Mask, State, forces_at, moving, tie, ties
 
 _MOST_GROWTH = 2.0  # largest change of log |w| in one step of a neuron that matters ...
@@ -93,6 +94,7 @@ class Chart:
             fixed = sign * np.exp(self.base.log_a[self.who] - self.unit) if frozen else sign
 
         def rhs(_t: float, y: Array) -> Array:
+            check_time("following the flow")  # a solver may try many steps before it takes one
             D = pattern.forces(forces_at(geometry, self.margins(0.0, y)))[member]
             V, last = self.neurons(y)
             out = np.empty_like(y).reshape(len(V), -1)
@@ -117,6 +119,10 @@ class Chart:
     def pulls(self, _s: float, y: Array) -> Array:
         """``c_i``."""
         return forces_at(self.geometry, self.margins(_s, y))
+
+    def edge(self, _s: float, y: Array) -> float:
+        """Part of the forces that may be rounding."""
+        return edge_of(float(np.linalg.norm(self.weighted(y), axis=1).sum() * self.geometry.problem.data.norms.max()))
 
     def state(self, y: Array, _s: float) -> State:
         """Return to directions and sizes."""

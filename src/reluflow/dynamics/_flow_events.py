@@ -35,8 +35,11 @@ class Coordinates(Protocol):
     def who(self) -> Mask: ...
     @property
     def balanced(self) -> Mask: ...
+    @property
+    def y0(self) -> Array: ...
     def rows(self, y: Array) -> tuple[Array, Array]: ...
     def pulls(self, s: float, y: Array) -> Array: ...
+    def edge(self, s: float, y: Array) -> float: ...
     def signs(self) -> Array: ...
     def margins(self, s: float, y: Array) -> Array: ...
     def state(self, y: Array, s: float) -> State: ...
@@ -142,8 +145,8 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -
     if not chart.geometry.frozen and loose.any():
         more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
     if chart.pattern.held:
-        c = chart.pulls(s, y)
-        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c) < 0]
+        c, edge = chart.pulls(s, y), chart.edge(s, y)
+        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c, edge) < 0]
     return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
 
@@ -191,7 +194,7 @@ def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
         if ks[i] == -1:
             out[i] = chart.signs()[js[i]] * last[js[i]]
         elif pulls is not None:
-            out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls)
+            out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls, chart.edge(s, y))
     return np.asarray(out)
 
 
@@ -258,7 +261,7 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
     elif k >= 0:
         which[j].add(k)
     state = replace(state, sign=signs)
-    c = chart.pulls(s, y)
+    c, edge = chart.pulls(s, y), chart.edge(s, y)
     kinks = geometry.kinks(c)
     sides, U = state.sides.copy(), state.U.copy()
     log_w = state.log_w.copy()
@@ -281,7 +284,7 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
         if on.size == 0:
             continue
         arriving = before[on] != 0
-        row, unique = settle_neuron(geometry, state, me, on, before[on], arriving, c, kinks)
+        row, unique = settle_neuron(geometry, state, me, on, before[on], arriving, c, kinks, edge)
         for k in on[row[on] != before[on]]:
             changes.append(Change(me, int(k), {1: "activate", -1: "deactivate", 0: "slide"}[int(row[k])]))
         if not unique:

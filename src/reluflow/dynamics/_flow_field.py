@@ -21,11 +21,15 @@ from ._align_surfaces import Surfaces, surfaces
 Signs = npt.NDArray[np.int8]
 Index = npt.NDArray[np.intp]
 
+SHRUNK = 1e5  # logarithm of how much a neuron may shrink before it is left as it is
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.
 ON = 1e-11
 
 _WEAK = 1e-13  # a sample whose force is this part of all of it cannot hold a neuron
-_EDGE = 1e-12  # forces of this part of all of them may be rounding
+#: Forces of this part of all of them may be rounding, while margins are of order 1.
+EDGE = 1e-12
+
+_DIGITS = 8.0  # how many times the last digit of a margin may be wrong by
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Geometry:
     def gone(self) -> float:
         """Log |w| below which a neuron is left as it is: caught on a ray against the force, it shrinks for ever."""
         start = self.problem.net.log_norms
-        return float(start[np.isfinite(start)].min(initial=0.0)) - 1e5
+        return float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
 
     @property
     def X(self) -> Array:
@@ -135,10 +139,11 @@ class Pattern:
         Z = self.geometry.X @ self.total(weighted).T
         return np.asarray(self.geometry.y * np.einsum("gn,ng->n", self.H, Z))
 
-    def room(self, g: int, c: Array) -> float:
+    def room(self, g: int, c: Array, edge: float) -> float:
         """How much force keeps a sliding group on the hyperplane where it is least; negative where it must leave.
 
-        The slopes h that make the force tangent must lie in [slope, 1]; rounding is allowed for.
+        The slopes h that make the force tangent must lie in [slope, 1]; ``edge``, the part of all forces that may be
+        rounding, is allowed for.
         """
         which, _ = self.held[g]
         normals = self.geometry.faces.normals[which]
@@ -152,7 +157,15 @@ class Pattern:
         # push = (h - slope) kinks; towards the kink it must be, and not beyond (1 - slope) kinks.
         forward = np.sign(kinks) * push
         room = np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward)[strong]
-        return float(min(room.min(initial=np.inf), -beyond)) + 2 * _EDGE * mass
+        return float(min(room.min(initial=np.inf), -beyond)) + 2 * edge * mass
+
+
+def edge_of(reach: float) -> float:
+    """Return the part of the forces that may be rounding, where margins are sums of terms up to ``reach``.
+
+    Margins are exponents: at log t = 10^9 their last digit changes a force by 10^-7.
+    """
+    return EDGE + _DIGITS * float(np.finfo(np.float64).eps) * reach
 
 
 def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:
@@ -193,15 +206,16 @@ def settle(
     arriving: npt.NDArray[np.bool_],
     kinks: Array,
     mass: float,
+    edge: float,
 ) -> Settled:
     """Find the velocity that the inclusion allows at a point on the hyperplanes ``on``.
 
     ``free`` is the force with all of them on their negative side, ``before`` the sides the neuron comes from (0: it
-    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force, ``mass`` the sum
-    of the sizes of the forces in ``free``, by which rounding is measured. Where sign * kink < 0 both sides may push
-    inwards (valley): the velocity of least norm, a bounded least squares problem in the slopes. Where it is > 0 both
-    may push outwards (ridge): a neuron that arrives crosses, one that starts there rests on the negative side if it
-    can (the regular solution).
+    slid, or starts there), ``arriving`` which it is about to cross, ``kinks`` the jumps of the force, ``mass`` the
+    sum of the sizes of the forces in ``free``, and ``edge`` the part of it that may be rounding. Where sign * kink
+    < 0 both sides may push inwards (valley): the velocity of least norm, a bounded least squares problem in the
+    slopes. Where it is > 0 both may push outwards (ridge): a neuron that arrives crosses, one that starts there
+    rests on the negative side if it can (the regular solution).
     """
     alpha, normals = geometry.slope, geometry.faces.normals[on]
     jump = sign * kinks * (1.0 - alpha)
@@ -214,16 +228,16 @@ def settle(
         part[valley] = _least(base, normals[valley], jump[valley])
         now = base + (part * jump * valley) @ normals
         push = normals @ now
-        wrong = ridge & np.where(part > 0, push < -_EDGE * mass, push > _EDGE * mass)
+        wrong = ridge & np.where(part > 0, push < -edge * mass, push > edge * mass)
         if not wrong.any() or part.tobytes() in seen:
             break
         seen.add(part.tobytes())
         part[np.flatnonzero(wrong)[0]] = 1.0 - part[np.flatnonzero(wrong)[0]]
-    other = ridge & ~arriving & (before == 0) & (part == 0) & (push + jump > _EDGE * mass)
+    other = ridge & ~arriving & (before == 0) & (part == 0) & (push + jump > edge * mass)
     # Off a ridge it goes where it is clearly pushed. Where the push may be rounding it is held: its normal velocity is
     # nothing then, and it would only cross to and fro.
     # (To leave, less is asked: `room` has seen to it, and with several hyperplanes the pushes shrink by their angles.)
-    clear = np.where(before == 0, 0.01, 1.0) * _EDGE * mass
+    clear = np.where(before == 0, 0.01, 1.0) * edge * mass
     pushed = np.where(push > clear, 1, np.where(push < -clear, -1, 0))
     if mass < 1e-290:  # no other sample is felt: off the valley it rests
         pushed = np.full(on.size, -1)

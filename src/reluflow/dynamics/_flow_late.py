@@ -23,8 +23,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..problem import check_time
 from ..problem._arrays import Array
-from ._flow_field import Geometry, Pattern, make_pattern
+from ._flow_field import Geometry, Pattern, edge_of, make_pattern
 from ._flow_state import STRONG, Mask, State, moving, tie, ties
 
 _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
@@ -151,11 +152,18 @@ class LateChart:
         with np.errstate(under="ignore"):
             return np.asarray(self.geometry.y * np.exp(np.minimum(log_g - top, STRONG)))
 
+    def edge(self, s: float, y: Array) -> float:
+        """Part of the forces that may be rounding."""
+        V, out = self.neurons(s, y)
+        sizes = self._factor(s) * np.abs(out) * np.linalg.norm(V, axis=1)
+        return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
+
     def field(self) -> Callable[[float, Array], Array]:
         """Right-hand side, as solvers want it."""
         decay, y_of, member = self.decay, self.geometry.y, self.pattern.member
 
         def rhs(s: float, y: Array) -> Array:
+            check_time("following the flow")  # a solver may try many steps before it takes one
             pull = self.pull(s, y)
             D = self.pattern.forces(pull.p * y_of * pull.speed)[member]
             V, last = self.rows(y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
 from ._flow_events import Change, Coordinates, Happening, Step, Watch, apply, root
-from ._flow_field import Geometry
+from ._flow_field import Geometry, Index
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
 from ._flow_record import Recorder
 from ._flow_state import State, moving, pattern_of
@@ -20,7 +20,9 @@ from ._trajectory import Trajectory
 _FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
-_STANDSTILL = 50  # events at one moment: they do not end
+_STANDSTILL = 50  # times that one event may come back while nothing moves: it does not end
+_STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
+_SHOWN = 8  # points named in a message
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
 _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
@@ -64,7 +66,18 @@ class March:
         self.tell = tell
         self.steps = 0
         self._grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
+        self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
+        self._stirred = 0.0  # ... and by how much they moved since then
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
+
+    def standing(self) -> str:
+        """Say how far the flow has come, in words that need no theory."""
+        last, data = self.recorder.last, self.geometry.problem.data
+        wrong = np.flatnonzero(last.state.network(self.geometry.slope).margins(data) <= 0)
+        loss = f"{np.exp(last.log_loss):.4g}" if last.log_loss > -300 else f"e^{last.log_loss:.6g}"
+        which = f"{wrong.size} of {data.n} points ({named(wrong)}) not" if wrong.size else f"all {data.n} points"
+        when = f"at log t = {last.log_time:.6g}" if np.isfinite(last.log_time) else "at the start"
+        return f"{when} with loss {loss} and {which} classified"
 
     def partial(self) -> Trajectory:
         """Return what there is so far, the phase under way included."""
@@ -74,9 +87,9 @@ class March:
             self._open = None
         return self.recorder.result()
 
-    def run(self, state: State, t: float) -> Reached:
-        """Go on from time t to the goal."""
-        return self.resume(state, float(np.log(t)) if t > 0 else -np.inf)
+    def forget(self) -> None:
+        """Leave the phase under way out of the records."""
+        self._open = None
 
     def resume(self, state: State, log_time: float) -> Reached:
         """Go on from a state to the goal, through as many phases as it takes."""
@@ -92,9 +105,15 @@ class March:
                 reached = self._late(here, log_time, "norm" if reached.why == "late" else "time")
                 patience *= 2
         if reached.why == "rest" and np.isfinite(self.goal.log_time):
-            q = self._margins(reached.state)
-            self.recorder.add(self.goal.log_time, reached.state, q)
             self.recorder.phase("rest", reached.log_time, self.goal.log_time, 0)
+        return self.arrive(reached)
+
+    def arrive(self, reached: Reached) -> Reached:
+        """Record the end of a run that came to its time: the run covers that, to the last digit."""
+        goal = self.goal.log_time
+        there = np.isfinite(goal) and (reached.why == "rest" or reached.log_time == goal)
+        if there and self.recorder.last.log_time < goal:
+            self.recorder.add(goal, reached.state, self._margins(reached.state))
         return reached
 
     # -- the phases -----------------------------------------------------------------------------------
@@ -106,7 +125,7 @@ class March:
         self._open = ("coupled", log_start, begun)
         # Time is counted from the start of the phase, so that a sudden change at t = e^1000 is resolved.
         t_end = _difference(self.goal.log_time, log_start)
-        quiet, still, crowded, last = 0, 0, False, 0.0
+        quiet, crowded, last = 0, False, 0.0
         while True:
             whole = pattern_of(self.geometry, state)
             if not moving(self.geometry, state, whole).any():
@@ -128,19 +147,20 @@ class March:
                     return self._end("coupled", state, log_start, t, begun, "done")
                 step = self._step(stepper)
                 quiet += 1
-                t_stop = self._stop(here, step, lambda s, _y: _later(log_start, s))
+                stop = self._stop(here, step, lambda s, _y: self._moment(log_start, s))
                 event = watch.first(step)
-                if t_stop is not None and (event is None or t_stop <= event.clock):
-                    state = here.state(step.dense(t_stop), t_stop)
-                    self._record(here, step.dense(t_stop), t_stop, _later(log_start, t_stop))
-                    return self._end("coupled", state, log_start, t_stop, begun, "done")
+                if stop is not None and (event is None or stop[0] <= event.clock):
+                    t, log_end = stop
+                    state = here.state(step.dense(t), t)
+                    self._record(here, step.dense(t), t, log_end)
+                    return self._finish("coupled", state, log_start, log_end, begun, "done")
                 if event is None:
                     t, state = step.t1, here.state(step.y1, step.t1)
-                    q = self._record(here, step.y1, t, _later(log_start, t))
+                    q = self._record(here, step.y1, t, self._moment(log_start, t))
                     live = q[here.pattern.live]
                     if live.size and live.min() > _FITTED:
                         return self._end("coupled", state, log_start, t, begun, "late")
-                    if quiet > patience and _later(log_start, t) < min(_LAST_LOG, self.goal.log_time):
+                    if quiet > patience and self._moment(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
                     stepper.max_step = here.longest_step(step.y1, stepper.f)
                     if (crowded and quiet >= 3) or here.gone(step.y1):
@@ -152,12 +172,14 @@ class March:
             gap = event.clock - last
             last = event.clock
             h = max(min(stepper.h_abs, 4 * gap if crowded and gap > 0 else np.inf), 1e-12 * abs(event.clock), 1e-300)
-            still = still + 1 if event.clock <= t else 0
+            still = event.clock <= t
             t, quiet = event.clock, 0
-            state = self._pass(here, event, t, step.dense(t), field(t, step.dense(t)), _later(log_start, t), still)
+            state = self._pass(
+                here, event, t, step.dense(t), field(t, step.dense(t)), self._moment(log_start, t), still
+            )
 
     def _late(self, state: State, log_time: float, clock: Clock) -> Reached:
-        begun, log_begun, still = self.steps, log_time, 0
+        begun, log_begun = self.steps, log_time
         name = "late"
         self._open = (name, log_time, begun)
         while True:
@@ -187,18 +209,19 @@ class March:
                     raise Undecided(
                         f"the goal was not reached by log t = {log_time:.3g} (log loss "
                         f"{self.recorder.last.log_loss:.6g}, smallest margin {self.recorder.margin:.6g}): beyond that "
-                        "margins are too large for doubles to tell apart. The flow so far is in .partial.",
+                        "margins are too large for doubles to tell apart; what was found so far is kept.",
                         self.partial(),
                     )
                 step = self._step(stepper)
                 stepper.atol = tolerances(here, step.y1, self.rtol / 10)
-                s_stop = self._stop(here, step, here.tau)
+                stop = self._stop(here, step, here.tau)
                 event = watch.first(step)
-                if s_stop is not None and (event is None or s_stop <= event.clock):
-                    y = step.dense(s_stop)
-                    state = here.state(y, s_stop)
-                    self._record(here, y, s_stop, here.tau(s_stop, y))
-                    return self._finish(name, state, log_begun, here.tau(s_stop, y), begun, "done")
+                if stop is not None and (event is None or stop[0] <= event.clock):
+                    s, log_end = stop
+                    y = step.dense(s)
+                    state = here.state(y, s)
+                    self._record(here, y, s, log_end)
+                    return self._finish(name, state, log_begun, log_end, begun, "done")
                 if event is None:
                     s, state, log_time = step.t1, here.state(step.y1, step.t1), here.tau(step.t1, step.y1)
                     q = self._record(here, step.y1, s, log_time)
@@ -216,10 +239,10 @@ class March:
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
                             return self._out_of_clock(state, log_begun, log_time, begun)
-            still = still + 1 if event.clock <= s else 0
+            still = event.clock <= s
             s = event.clock
             y = step.dense(s)
-            log_time = here.tau(s, y)
+            log_time = min(here.tau(s, y), self.goal.log_time)
             state = self._pass(here, event, s, y, field(s, y), log_time, still)
             q = self._margins(state)
             if clock == "norm" and q[pattern_of(self.geometry, state).live].min(initial=np.inf) < _UNFITTED:
@@ -230,8 +253,8 @@ class March:
     def _step(self, stepper: Any) -> Step:
         if self.steps >= self.max_steps:
             raise BudgetExceeded(
-                f"max_steps = {self.max_steps} were used up at log t = {self.recorder.last.log_time:.6g}; raise "
-                "max_steps. The flow so far is in .partial.",
+                f"max_steps = {self.max_steps} were used up {self.standing()}; what was found so far is kept, and a "
+                "larger max_steps goes on.",
                 self.partial(),
             )
         self.steps += 1
@@ -242,7 +265,7 @@ class March:
         if stepper.status == "failed":
             raise Undecided(
                 f"the step size fell below rounding after log t = {self.recorder.last.log_time:.6g}: accuracy "
-                f"rtol = {self.rtol:g} cannot be met there. The flow so far is in .partial.",
+                f"rtol = {self.rtol:g} cannot be met there; what was found so far is kept, and a larger rtol may help.",
                 self.partial(),
             )
         t1, y1, f1 = stepper.t, stepper.y.copy(), getattr(stepper, "f", None)
@@ -258,25 +281,28 @@ class March:
 
         return Step(t0, t1, y0, y1, slopes, at)
 
-    def _stop(self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]) -> float | None:
-        """Where in a step a goal is reached."""
+    def _stop(
+        self, here: Coordinates, step: Step, log_time: Callable[[float, Array], float]
+    ) -> tuple[float, float] | None:
+        """Where in a step a goal is reached, and at which log time: at exactly the one aimed at, if it was that."""
         problem, goal = self.geometry.problem, self.goal
 
-        def ahead(s: float) -> float:
+        def gaps(s: float) -> list[float]:
             y = step.y1 if s == step.t1 else step.y0 if s == step.t0 else step.dense(s)
-            gaps = [goal.log_time - log_time(s, y)]
+            found = [goal.log_time - log_time(s, y)]
             if np.isfinite(goal.log_loss) or np.isfinite(goal.margin):
                 q = here.margins(s, y)
-                gaps += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
-            return min(gaps)
+                found += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
+            return found
 
         if isinstance(here, Chart) and not np.isfinite(goal.log_loss) and not np.isfinite(goal.margin):
-            return step.t1 if step.t1 >= _difference(goal.log_time, log_time(0.0, step.y0)) else None
-        if ahead(step.t1) > 0:
+            late = step.t1 >= _difference(goal.log_time, log_time(0.0, step.y0))
+            return (step.t1, goal.log_time) if late else None
+        if min(gaps(step.t1)) > 0:
             return None
-        if ahead(step.t0) <= 0:
-            return step.t0
-        return root(ahead, step.t0, step.t1)
+        s = step.t0 if min(gaps(step.t0)) <= 0 else root(lambda s: min(gaps(s)), step.t0, step.t1)
+        left = gaps(s)
+        return s, goal.log_time if left[0] == min(left) else min(log_time(s, step.dense(s)), goal.log_time)
 
     def _record(self, here: Coordinates, y: Array, s: float, log_time: float) -> Array:
         q = here.margins(s, y)
@@ -288,24 +314,38 @@ class March:
         return pattern_of(self.geometry, state).margins(state.weighted())
 
     def _pass(
-        self, here: Coordinates, event: Happening, s: float, y: Array, slope: Array, log_time: float, still: int
+        self, here: Coordinates, event: Happening, s: float, y: Array, slope: Array, log_time: float, still: bool
     ) -> State:
         """Go through an event."""
         state, changes = apply(here, event, s, y, slope)
         me = int(np.flatnonzero(here.who)[event.neuron])
-        if changes or still == 0:
+        if changes or not still:
             self._grazed.clear()
         if not changes:
             self._grazed.add((me, event.surface))
-        if still > _STANDSTILL:
-            raise Undecided(
-                f"events do not end at log t = {log_time:.6g} (neuron {me}): "
-                "the flow chatters there. The flow so far is in .partial.",
-                self.partial(),
-            )
+        self._check_progress(here, (me, event.surface), s, y, log_time)
         for change in changes:
             self._note(change, log_time)
         return state
+
+    def _check_progress(self, here: Coordinates, pair: tuple[int, int], s: float, y: Array, log_time: float) -> None:
+        """Stop where one event comes back again and again and nothing moves meanwhile."""
+        self._stirred += _moved(here, s, y)
+        if self._stirred > _STIRRED:
+            self._back.clear()
+            self._stirred = 0.0
+        self._back[pair] = self._back.get(pair, 0) + 1
+        if self._back[pair] <= _STANDSTILL:
+            return
+        me, k = pair
+        faces = self.geometry.faces
+        where = f" at point {named(faces.samples[faces.start[k] : faces.start[k + 1]])}" if k >= 0 else ""
+        raise Undecided(
+            f"the flow stands still at log t = {log_time:.6g}: neuron {me} is switched to and fro{where} and nothing "
+            "moves meanwhile, because the forces there are rounding; what was found so far is kept, and another rtol "
+            "or a slightly different start may pass.",
+            self.partial(),
+        )
 
     def _grazing(self, here: Coordinates) -> frozenset[tuple[int, int]]:
         """Return the events just before that changed nothing, in the numbering of a chart."""
@@ -323,7 +363,12 @@ class March:
             self.recorder.event(log_time, change.neuron, int(i), kind)
 
     def _end(self, name: str, state: State, log_start: float, t: float, begun: int, why: Why) -> Reached:
-        return self._finish(name, state, log_start, _later(log_start, t), begun, why)
+        return self._finish(name, state, log_start, self._moment(log_start, t), begun, why)
+
+    def _moment(self, log_start: float, t: float) -> float:
+        """Log time of a phase begun at log_start and t old; never past the goal, and at its end that exactly."""
+        goal = self.goal.log_time
+        return goal if t >= _difference(goal, log_start) else min(_later(log_start, t), goal)
 
     def _finish(self, name: str, state: State, log_start: float, log_end: float, begun: int, why: Why) -> Reached:
         self.recorder.phase(name, log_start, log_end, self.steps - begun)
@@ -333,12 +378,29 @@ class March:
     def _out_of_clock(self, state: State, log_begun: float, log_time: float, begun: int) -> Reached:
         if log_time >= self.goal.log_time:
             return self._finish("late", state, log_begun, log_time, begun, "done")
+        wrong = np.flatnonzero(self._margins(state) <= 0)
         raise Undecided(
-            f"the data were not fitted by log t = {log_time:.6g}, and the flow had not come to rest: the pulls of "
-            "points that cannot be reconciled cancel to rounding there, and it cannot be followed further. The flow so "
-            "far is in .partial.",
+            f"the loss stays near {np.exp(self.recorder.last.log_loss):.4g}: the neurons that are left do not classify "
+            f"{wrong.size} of {self.geometry.problem.data.n} points{f' ({named(wrong)})' if wrong.size else ''}, "
+            f"whose pulls cancel those of the other points to rounding at log t = {log_time:.6g}, and the flow cannot "
+            "be followed further; what was found so far is kept, and more neurons, or the data without these points, "
+            "may be fitted.",
             self.partial(),
         )
+
+
+def named(points: Sequence[int] | Index) -> str:
+    """List points by their numbers, the first few of many: ``3, 17``."""
+    shown = ", ".join(str(int(i)) for i in points[:_SHOWN])
+    return f"{shown}{', ...' if len(points) > _SHOWN else ''}"
+
+
+def _moved(here: Coordinates, s: float, y: Array) -> float:
+    """By what part of their size neurons have moved since the last event, where the chart begins; growth included."""
+    (V0, last0), (V1, last1) = here.rows(here.y0), here.rows(y)
+    size = np.linalg.norm(V0, axis=1) + 1e-300
+    turn = (np.linalg.norm(V1 - V0, axis=1) + np.abs(last1 - last0)) / size
+    return float(turn.max(initial=0.0)) + (s if isinstance(here, LateChart) and here.clock == "norm" else 0.0)
 
 
 def _rounding(here: LateChart, s: float, y: Array) -> float:

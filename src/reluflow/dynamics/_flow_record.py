@@ -72,19 +72,20 @@ class Recorder:
             log_start, steps = last.log_start, steps + last.steps
         self.phases.append(Phase(name, log_start, log_end, steps))
 
-    def early(self, run: Alignment, t: float) -> None:
-        """Take over the exact early phase up to time t."""
+    def early(self, run: Alignment, t: float, log_end: float) -> None:
+        """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
         pieces = 0
         for j in range(run.p):
             found = run.events(j)
             found = found[found["time"] <= t]
             rows = np.empty(found.size, EVENT)
             with np.errstate(divide="ignore"):
-                rows["log_time"] = np.log(found["time"])
+                rows["log_time"] = np.minimum(np.log(found["time"]), log_end)
             rows["neuron"], rows["sample"], rows["kind"] = j, found["sample"], found["kind"]
             self.chunks.append(rows)
             pieces += found.size
-        times = np.linspace(0.0, t, _EARLY + 1)[1:] if t > 0 else np.empty(0)
+        times = np.linspace(0.0, t, _EARLY + 1)
+        times = times[times > 0]
         turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
         if turns.size:  # neurons may turn within the first instant of a long phase
             times = np.union1d(times, np.geomspace(turns.min() / 10, turns.max(), _EARLY))
@@ -93,10 +94,12 @@ class Recorder:
         if self.problem.train == "first":
             log_a = np.broadcast_to(self.problem.net.log_outs, log_w.shape)
         none = np.empty((run.p, 0), dtype=np.int8)
-        for k, time in enumerate(times):
+        log_times = np.minimum(np.log(times), log_end)
+        log_times[times == t] = log_end
+        for k, log_time in enumerate(log_times):
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
-            self.add(float(np.log(time)), state, state.network(run.problem.net.slope).margins(self.problem.data))
-        self.phase("early", -np.inf, float(np.log(t)) if t > 0 else -np.inf, pieces)
+            self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
+        self.phase("early", -np.inf, log_end, pieces)
 
     def result(self) -> Trajectory:
         """Everything so far."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..problem import Network
 from ..problem._arrays import Array
 from ..sectors import exact_signs
-from ._flow_field import ON, Geometry, Index, Pattern, Signs, make_pattern, settle
+from ._flow_field import EDGE, ON, Geometry, Index, Pattern, Signs, make_pattern, settle
 
 Mask = npt.NDArray[np.bool_]
 
@@ -45,7 +45,7 @@ class State:
         """Return it as a network, each neuron with its own scale."""
         log_w, log_a = (np.where(np.isfinite(x), x, 0.0) for x in (self.log_w, self.log_a))
         out = np.where(np.isfinite(self.log_a), self.sign, 0.0)
-        return Network(self.U, out, slope, log_w, log_a)
+        return Network(np.where(np.isfinite(self.log_w)[:, None], self.U, 0.0), out, slope, log_w, log_a)
 
 
 def forces_at(geometry: Geometry, q: Array) -> Array:
@@ -109,7 +109,8 @@ def _settle_start(
     kinks = geometry.kinks(c)
     for j in np.flatnonzero(near.any(axis=1)):
         on = np.flatnonzero(near[j])
-        row, found = settle_neuron(geometry, state, int(j), on, before[j, on], np.zeros(on.size, dtype=bool), c, kinks)
+        nowhere = np.zeros(on.size, dtype=bool)
+        row, found = settle_neuron(geometry, state, int(j), on, before[j, on], nowhere, c, kinks, EDGE)
         sides[j] = row
         if not found:
             doubts.append((int(j), int(geometry.faces.samples[geometry.faces.start[on[0]]])))
@@ -118,7 +119,15 @@ def _settle_start(
 
 
 def settle_neuron(
-    geometry: Geometry, state: State, j: int, on: Index, before: Signs, arriving: Mask, c: Array, kinks: Array
+    geometry: Geometry,
+    state: State,
+    j: int,
+    on: Index,
+    before: Signs,
+    arriving: Mask,
+    c: Array,
+    kinks: Array,
+    edge: float,
 ) -> tuple[Signs, bool]:
     """Find the new sides of neuron j, which lies on the hyperplanes ``on``, and whether they are the only ones."""
     row = state.sides[j].copy()
@@ -126,7 +135,7 @@ def settle_neuron(
     pulls = geometry.slopes(row[None])[0] * c
     free, mass = pulls @ geometry.X, float(np.abs(pulls) @ geometry.problem.data.norms)
     sign = float(state.sign[j]) or float(np.sign(state.U[j] @ free)) or 1.0  # a = 0: it will have the sign of w . D
-    found = settle(geometry, sign, free, on, before, arriving, kinks[on], mass + 1e-300)
+    found = settle(geometry, sign, free, on, before, arriving, kinks[on], mass + 1e-300, edge)
     row[on] = found.sides
     return row, found.unique
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, require_problem, time_left
+from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
 from ._flow import Until, flow
 from ._trajectory import Trajectory
@@ -62,6 +64,7 @@ def ladder(
     until: Until | None = None,
     rtol: float = 1e-9,
     jobs: int = 1,
+    time_limit: float | None = None,
 ) -> Ladder:
     """Run the same draw at several scales of initialisation.
 
@@ -84,6 +87,8 @@ def ladder(
         Tolerance of the flows.
     jobs : int
         How many to run at once.
+    time_limit : float, optional
+        Most seconds to spend; the notes of runs that were not done in time say so.
 
     Returns
     -------
@@ -99,11 +104,13 @@ def ladder(
     """
     if (scales is None) == (log_scales is None):
         raise ProblemError("ladder needs either scales= or log_scales=.")
-    logs = _logs(scales, "scales") if log_scales is None else np.array([_number(s, "log_scales") for s in log_scales])
+    require_problem(problem)
+    logs = _logs(scales, "scales") if log_scales is None else np.array(_listed(log_scales, "log_scales"))
     if logs.size == 0:
         raise ProblemError("ladder needs at least one scale.")
     starts = [problem.net.with_log_scale(float(s)) for s in logs]
-    return _compare(problem, logs, starts, prediction, points, until, rtol, jobs)
+    with within(time_limit):
+        return _compare(problem, logs, starts, prediction, points, until, rtol, jobs)
 
 
 def perturb(
@@ -117,6 +124,7 @@ def perturb(
     until: Until | None = None,
     rtol: float = 1e-9,
     jobs: int = 1,
+    time_limit: float | None = None,
 ) -> Ladder:
     """Start near a given network, large, and see where the flow goes (LL-T5.6).
 
@@ -134,7 +142,7 @@ def perturb(
         Logarithm of the norm to start from.
     seed : int
         Seed of the perturbation.
-    prediction, points, until, rtol, jobs
+    prediction, points, until, rtol, jobs, time_limit
         As for `ladder`; the default prediction is the network itself.
 
     Returns
@@ -142,6 +150,7 @@ def perturb(
     Ladder
         With the logarithms of ``sizes`` as ``log_scales``.
     """
+    require_problem(problem)
     logs = _logs(sizes, "sizes")
     unit = problem.net.normalized(problem.train)
     rng = np.random.default_rng(seed)
@@ -154,7 +163,8 @@ def perturb(
         a = np.where(even, np.where(unit.a < 0, -1, 1) * np.linalg.norm(W, axis=1), unit.a + size * noise_a)
         frozen = problem.train == "first"
         starts.append(Network(W, unit.a if frozen else a, unit.slope, log_norm, 0.0 if frozen else None))
-    return _compare(problem, logs, starts, unit if prediction is None else prediction, points, until, rtol, jobs)
+    with within(time_limit):
+        return _compare(problem, logs, starts, unit if prediction is None else prediction, points, until, rtol, jobs)
 
 
 def _compare(
@@ -172,7 +182,15 @@ def _compare(
     where = np.vstack([problem.data.X, -problem.data.X]) if points is None else np.asarray(points, dtype=np.float64)
     stop = Until(margin=1000.0) if until is None else until
     want = None if prediction is None else _function(prediction, where, problem)
-    ends = Parallel(n_jobs=jobs)(delayed(_end)(problem.replace(net=net), stop, rtol) for net in starts)
+    end = time.time() + time_left()  # other processes do not know our limit
+    ends: list[tuple[Network | None, str]] = []
+    halted = False
+    try:
+        tasks = (delayed(_end)(problem.replace(net=net), stop, rtol, end) for net in starts)
+        ends.extend(Parallel(n_jobs=jobs, return_as="generator")(tasks))
+    except (KeyboardInterrupt, Interrupted):
+        halted = True
+        ends += [(None, "interrupted")] * (len(starts) - len(ends))
     margins, errors = np.full(logs.size, np.nan), np.full(logs.size, np.nan)
     for k, (net, note) in enumerate(ends):
         if net is None or note:
@@ -180,13 +198,19 @@ def _compare(
         margins[k] = net.normalized_margin(problem.data, problem.train)
         if want is not None:
             errors[k] = np.abs(_function(net, where, problem) - want).max() / np.abs(want).max()
-    return Ladder(problem, logs, margins, errors, tuple(net for net, _ in ends), tuple(note for _, note in ends))
+    found = Ladder(problem, logs, margins, errors, tuple(net for net, _ in ends), tuple(note for _, note in ends))
+    if halted:
+        raise Interrupted("interrupted; the runs that were done are kept.", found)
+    return found
 
 
-def _end(problem: Problem, stop: Until, rtol: float) -> tuple[Network | None, str]:
-    """Last network of a flow, and what went wrong."""
+def _end(problem: Problem, stop: Until, rtol: float, end: float) -> tuple[Network | None, str]:
+    """Last network of a flow, and what went wrong; ``end`` is the latest moment."""
+    left = None if end == np.inf else max(end - time.time(), 1e-9)
     try:
-        return flow(problem, stop, rtol=rtol, progress=False).final, ""
+        return flow(problem, stop, rtol=rtol, time_limit=left, progress=False).final, ""
+    except Interrupted:
+        raise
     except Undecided as exc:
         return (exc.partial.final if isinstance(exc.partial, Trajectory) else None), str(exc)
 
@@ -201,10 +225,17 @@ def _function(source: Predicted, points: Array, problem: Problem) -> Array:
 
 
 def _logs(values: Iterable[float] | None, name: str) -> Array:
-    numbers = np.array([_number(v, name) for v in values or ()])
+    numbers = np.array(_listed(values, name))
     if not (numbers > 0).all():
         raise ProblemError(f"{name} must be positive numbers; for scales no double can hold give log_scales.")
     return np.asarray(np.log(numbers))
+
+
+def _listed(values: Iterable[float] | None, name: str) -> list[float]:
+    try:
+        return [_number(v, name) for v in ([] if values is None else values)]
+    except TypeError:
+        raise ProblemError(f"{name} must be a list of numbers, e.g. [1e-2, 1e-4], not {values!r}.") from None
 
 
 def _number(value: object, name: str) -> float:

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from ..data import takes_data
 from ..margins import KKT, GlobalMargin
-from ..problem import BudgetExceeded, Network, Problem, ProblemError, Undecided
+from ..problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
+from ..problem import time_limit as within
 from ..problem._arrays import Array, is_number
-from ._flow import Until, begin, check_effort
+from ..problem._words import count
+from ._flow import Until, begin, check_effort, kept
 from ._flow_field import Geometry, Index
-from ._flow_march import Goal, March, Reached
+from ._flow_march import Goal, March, Reached, named
 from ._flow_record import Recorder
 from ._flow_state import State, pattern_of, take
 from ._limit_candidate import Candidate, LimitGroup, Lost, candidate
@@ -21,8 +25,9 @@ from ._trajectory import Trajectory
 
 #: Log times at which the patterns reached are put to the test.
 _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
+LAST = 1e10  #: largest log time that can be asked for
 
-_TIME_ENOUGH = 1e6  # beyond this log t the direction no longer depends on the time, only on log R
+_TIME_ENOUGH = _STAGES[-1]  # beyond this log t the direction no longer depends on the time, only on log R
 _ROUNDS = 100  # how often the network is made smaller before giving up: each is log R + 7
 
 _QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
@@ -49,7 +54,7 @@ class Plateau:
         Its normalised margin.
     network : Network
         Of unit norm.
-    log_R_from, log_R_to : float
+    log_r_from, log_r_to : float
         Between these values of :math:`\log R = \log|\theta|^2` the network is near it; log t is about R times the
         margin.
     neuron : int
@@ -60,8 +65,8 @@ class Plateau:
 
     margin: float
     network: Network
-    log_R_from: float
-    log_R_to: float
+    log_r_from: float
+    log_r_to: float
     neuron: int
     sample: int = -1
 
@@ -131,6 +136,7 @@ class Limit:
         return "\n".join(lines)
 
 
+@takes_data()
 def limit(
     problem: Problem,
     *,
@@ -138,6 +144,7 @@ def limit(
     max_log_time: float = 1e10,
     max_steps: int = 100_000,
     optimum: bool | None = None,
+    time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Limit:
     r"""Find the limit of the direction of the flow, and what supports it.
@@ -151,6 +158,7 @@ def limit(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``limit(X, y, width=50)``: see `as_problem`.
     rtol : float
         Tolerance of the integration.
     max_log_time : float
@@ -160,6 +168,8 @@ def limit(
     optimum : bool, optional
         Also bracket the largest margin of any network, to tell whether the limit attains it; default: for at most 60
         points in at most 3 dimensions, both layers trained.
+    time_limit : float, optional
+        Most seconds to spend.
     progress : bool, optional
         Show a progress bar on stderr; default: if that is a terminal.
 
@@ -170,7 +180,8 @@ def limit(
     Raises
     ------
     Undecided
-        What was found does not meet every condition within the budget; ``partial`` holds the trajectory.
+        What was found does not meet every condition within the budget, or the time ended (`OutOfTime`), or Ctrl-C was
+        pressed (`Interrupted`); ``partial`` holds the trajectory, or the `Limit` where only the optimum is missing.
 
     Examples
     --------
@@ -185,34 +196,38 @@ def limit(
     """
     from ._flow_progress import bar
 
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"limit needs a Problem, not {type(problem).__name__}; build one with Problem(data, net).")
     check_effort(rtol, max_steps)
-    if not is_number(max_log_time) or not 0 < max_log_time <= 1e10:
-        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and 1e10 is needed.")
-    geometry = Geometry(problem)
+    if not is_number(max_log_time) or not 0 < max_log_time <= LAST:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LAST:g} is needed.")
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
-    with bar(max_log_time, progress) as tell:
-        march = March(geometry, Goal(np.inf, -np.inf, np.inf), float(rtol), max_steps, recorder, tell)
-        try:
-            found = _search(march, float(max_log_time))
-        except KeyboardInterrupt:
-            raise BudgetExceeded("interrupted; the flow so far is in .partial.", march.partial()) from None
-    small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
-    if found.kind == "margin" and (small if optimum is None else optimum):
-        found = _with_optimum(found)
+    with within(time_limit):
+        with bar(max_log_time, progress) as tell:
+            nowhere = Goal(np.inf, -np.inf, np.inf)
+            march = March(Geometry(problem), nowhere, float(rtol), max_steps, recorder, tell)
+            with kept(march):
+                found = _search(march, float(max_log_time))
+        small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
+        if found.kind == "margin" and (small if optimum is None else optimum):
+            found = _with_optimum(found, needed=bool(optimum))
     return found
 
 
 def _search(march: March, max_log_time: float) -> Limit:
-    geometry = march.geometry
-    state, t, _ = begin(march, Until(log_time=max_log_time))
-    way = Way(march, Reached(state, float(np.log(t)) if t > 0 else -np.inf, "coupled"), min(max_log_time, _TIME_ENOUGH))
+    state, log_time, _ = begin(march, Until(log_time=max_log_time))
+    way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, _TIME_ENOUGH))
+    try:
+        return _confirmed(way)
+    finally:
+        way.in_time()
+
+
+def _confirmed(way: Way) -> Limit:
     why = "nothing was tried"
     while way.go_on():
         if way.reached.why == "rest":
             return _resting(way)
-        found = candidate(geometry, way.reached.state)
+        check_time("looking for the limit")
+        found = candidate(way.march.geometry, way.reached.state)
         if isinstance(found, str):
             why = found
             continue
@@ -227,7 +242,7 @@ def _search(march: March, max_log_time: float) -> Limit:
         if failed:
             why = "; ".join(f"{e.name}: {e.text}" for e in failed)
             continue
-        future = _future(geometry, way.reached.state, found)
+        future = _future(way.march.geometry, way.reached.state, found)
         if future.doubt:
             why = f"vanishing: {future.doubt}"
             continue
@@ -235,8 +250,8 @@ def _search(march: March, max_log_time: float) -> Limit:
             return _accept(way, found, (*evidence, _vanishing(future)))
         why = way.leave(found, future)
     raise Undecided(
-        f"no limit could be confirmed by log t = {way.reached.log_time:.6g}: {why}. The flow so far is in .partial"
-        + ("; a larger max_log_time goes on." if max_log_time < _TIME_ENOUGH else "."),
+        f"no limit could be confirmed {way.in_time().standing()}: {why}; what was found so far is kept, and "
+        + ("a larger max_log_time goes on." if way.last < _TIME_ENOUGH else "another draw may settle sooner."),
         way.recorder.result(),
     )
 
@@ -273,6 +288,13 @@ class Way:
         self.reached = self.march.resume(self.reached.state, self.reached.log_time)
         return True
 
+    def in_time(self) -> March:
+        """Give the march back the flow as far as it was followed in time."""
+        if self.march.recorder is not self.recorder:
+            self.march.recorder = self.recorder
+            self.march.forget()
+        return self.march
+
     def _ahead(self) -> list[float]:
         return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
 
@@ -285,7 +307,7 @@ class Way:
         near = int(np.argmax(np.minimum.accumulate((np.abs(gaps) <= _CLOSE)[::-1])[::-1]))
         begins = 2 * float(run.log_norm[near]) + self.skipped
         if self.plateaus and abs(self.plateaus[-1].margin / found.margin - 1) < 1e-9:
-            begins = self.plateaus.pop().log_R_from
+            begins = self.plateaus.pop().log_r_from
         self.plateaus.append(Plateau(found.margin, found.network, begins, ends, future.first, future.point))
         # log t is about R times the margin.
         if self.last >= _TIME_ENOUGH and log_R + 2 * future.arrival + np.log(found.margin) > np.log(self.last):
@@ -326,11 +348,11 @@ def _future(geometry: Geometry, state: State, found: Candidate) -> Future:
 
 
 def _vanishing(future: Future) -> Evidence:
-    count = future.neurons.size
     text = "every neuron carries the network"
-    if count:
-        what = "1 neuron vanishes" if count == 1 else f"{count} neurons vanish"
-        text = f"{what}, the slowest like R^{(future.fastest - 1) / 2:.3g} in size, through every hyperplane on its way"
+    if future.neurons.size:
+        who = count(future.neurons.size, "neuron vanishes", "neurons vanish")
+        rate = (future.fastest - 1) / 2
+        text = f"{who} for ever, whatever hyperplanes come, the slowest like R^{rate:.3g}"
     return Evidence("vanishing", future.fastest, True, text)
 
 
@@ -341,6 +363,7 @@ def _evidence(run: Trajectory, found: Candidate) -> tuple[Evidence, ...]:
     data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
     gap, before, exponent = _approach(run, data, found.margin, log_R, at)
     share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
+    touching = count(found.walls, "group touches", "groups touch") if found.walls else "no group touches"
     return (
         Evidence(
             "quiet",
@@ -349,7 +372,12 @@ def _evidence(run: Trajectory, found: Candidate) -> tuple[Evidence, ...]:
             f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event",
         ),
         Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
-        Evidence("inside", float(found.walls), found.walls == 0, f"{found.walls} groups touch a wall of their pattern"),
+        Evidence(
+            "inside",
+            float(found.walls),
+            found.walls == 0,
+            f"{touching} a wall of its pattern",
+        ),
         Evidence(
             "approach",
             gap,
@@ -383,15 +411,21 @@ def _lost(way: Way, found: Lost, grown: float) -> Limit:
     net = way.reached.state.network(problem.net.slope).normalized(problem.train)
     rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
     margin = net.normalized_margin(rest, problem.train)
-    reason = (
-        f"{found.points.size} of {problem.data.n} points (first: {found.points[0]}) are felt by no neuron any more: "
-        f"the loss tends to {floor:.6g} and no margin limit exists; on the others the flow has margin {margin:.6g}"
-    )
+    stalled = _stalled(found.points, problem.data.n, floor)
+    reason = f"{stalled}; on the others the flow has margin {margin:.6g}"
     evidence = (
         Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
         Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
     )
     return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run, plateaus=tuple(way.plateaus))
+
+
+def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
+    verb = "is" if points.size == 1 else "are"
+    return (
+        f"{points.size} of {count(n, 'point')} ({named(points)}) {verb} felt by no neuron any more: the loss tends "
+        f"to {floor:.6g} and no margin limit exists"
+    )
 
 
 def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
@@ -409,8 +443,7 @@ def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit
     n, lost = problem.data.n, problem.data.n - found.live.size
     living = [g for g in found.groups if g.share > 0]
     if lost == 0:
-        what = "one group" if len(living) == 1 else f"{len(living)} groups"
-        reason = f"{what} of neurons, normalised margin {found.margin:.10g}"
+        reason = f"{count(len(living), 'group')} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
             problem,
             "margin",
@@ -432,19 +465,16 @@ def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit
             "lost",
             beyond,
             beyond < 0,
-            f"on the {lost} lost points every living group is negative, at most {beyond:.2e}",
+            f"on the {count(lost, 'lost point')} every living group is negative, at most {beyond:.2e}",
         ),
     )
     if beyond >= 0:
         raise Undecided(
-            f"{lost} points are felt by no neuron now, but the limit of the others would activate one: "
-            f"{evidence[-1].text}.",
+            f"{count(lost, 'point is', 'points are')} felt by no neuron now, but the limit of the others would "
+            f"activate one: {evidence[-1].text}.",
             run,
         )
-    reason = (
-        f"{lost} of {n} points (first: {missing[0]}) are felt by no neuron any more: the loss tends to {floor:.6g} and "
-        f"no margin limit exists; on the other points the margin tends to {found.margin:.10g}"
-    )
+    reason = f"{_stalled(missing, n, floor)}; on the other points the margin tends to {found.margin:.10g}"
     return Limit(
         problem,
         "stall",
@@ -464,10 +494,11 @@ def _resting(way: Way) -> Limit:
     problem, run, reached = way.march.geometry.problem, way.recorder.result(), way.reached
     net = reached.state.network(problem.net.slope)
     loss = float(np.exp(problem.log_loss(net)))
-    q = net.margins(problem.data)
+    wrong = np.flatnonzero(net.margins(problem.data) <= 0)
     reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {int((q <= 0).sum())} of {problem.data.n} points not "
-        "classified: the parameters stay bounded and there is no limit at infinity"
+        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {count(problem.data.n, 'point')}"
+        f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
+        "limit at infinity"
     )
     evidence = (
         Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
@@ -477,10 +508,21 @@ def _resting(way: Way) -> Limit:
     )
 
 
-def _with_optimum(found: Limit) -> Limit:
+def _with_optimum(found: Limit, needed: bool) -> Limit:
     from ..margins import global_max_margin
 
-    best = global_max_margin(found.problem.data, found.problem.net.slope)
+    try:
+        best = global_max_margin(found.problem.data, found.problem.net.slope)
+    except OutOfTime as error:
+        if needed:
+            error.partial = found
+            raise
+        item = Evidence("optimum", np.nan, None, f"the largest margin of any network was not found: {error}")
+        return replace(found, evidence=(*found.evidence, item))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            "interrupted while bracketing the largest margin of any network; what was found so far is kept.", found
+        ) from None
     short = best.upper - found.margin
     text = f"the largest margin of any network is {best.lower:.10g}"
     reaches = bool(short <= 1e-9 * best.upper) if best.exact else None

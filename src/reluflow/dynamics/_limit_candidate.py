@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
-from ..problem import Dataset, Network, NotSeparable, Undecided
+from ..problem import Dataset, Network, NotSeparable, Stopped, Undecided
 from ..problem._arrays import Array
 from ._flow_field import Geometry, Index, Signs
 from ._flow_state import State, moving, pattern_of
@@ -104,7 +104,7 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
         sign = int(state.sign[j])
         keys.setdefault((sign, row.tobytes()), []).append(int(j))
     members = [np.array(js) for js in keys.values()]
-    first = np.array([js[0] for js in members])
+    first = np.array([js[0] for js in members], dtype=np.intp)
     signs, rows = state.sign[first], state.sides[first]
     patterns = geometry.faces.pattern(rows)
     parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2
@@ -120,9 +120,15 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     if (patterns[shares >= _CARRIES][:, lost] == 0).any():
         return Lost(lost)
     try:
-        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups, geometry.problem.data.n)
+        return (
+            _first_layer(geometry, state, groups)
+            if geometry.frozen
+            else _both_layers(geometry.slope, groups, geometry.problem.data.n)
+        )
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
+    except Stopped:
+        raise
     except Undecided as exc:
         return f"the program of these patterns was not solved: {exc}"
 
@@ -159,13 +165,11 @@ def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
     walls = _walls(data, v, here) if slope < 1 else 0
     multipliers = np.zeros(n)
     multipliers[live] = found.multipliers
-    return Candidate(
-        network, found.margin, groups, kkt(data, network), found.unique is True, walls, live, multipliers
-    )
+    return Candidate(network, found.margin, groups, kkt(data, network), found.unique is True, walls, live, multipliers)
 
 
 def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Array, slope: float) -> Array:
-    """Unit vectors along which the groups lie, also those that the solution found leaves out."""
+    """Return unit vectors along which the groups lie, also those that the solution found leaves out."""
     h = np.where(pattern > 0, 1.0, slope)
     u = (signs[:, None] * data.y * found.multipliers * h + found.cone_multipliers) @ data.X
     alive = found.norms > 0

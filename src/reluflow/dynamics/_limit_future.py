@@ -73,9 +73,7 @@ class Future:
         return State(U, log_w, log_a, sign, state.sides)
 
 
-def follow(
-    geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index
-) -> Future:
+def follow(geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index) -> Future:
     """Follow small neurons at a KKT point.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, Network, Problem, ProblemError
-from ..problem._arrays import Array, is_number, read_npz
+from ..problem._arrays import Array, is_number, read_npz, writing
+from ..problem._words import count
 
 if TYPE_CHECKING:
     import xarray
@@ -172,6 +173,8 @@ class Trajectory:
             raise ProblemError(f"at needs one time (not negative) or one log_time, not {wanted!r}.")
         if time is not None:
             log_time = float(np.log(wanted)) if wanted > 0 else -np.inf
+            if wanted <= self.time[-1]:  # the logarithm of e^x may exceed x by rounding
+                log_time = min(log_time, float(self.log_time[-1]))
         log_time = float(log_time or 0.0)
         if log_time > self.log_time[-1] or log_time < self.log_time[0]:
             raise ProblemError(
@@ -198,9 +201,10 @@ class Trajectory:
         return np.stack([net.margins(self.problem.data) for net in self.networks()])
 
     def normalized_margin(self) -> Array:
-        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``."""
+        r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``; nan for a zero network."""
         data, train = self.problem.data, self.problem.train
-        return np.array([net.normalized_margin(data, train) for net in self.networks()])
+        pairs = zip(self.networks(), np.isfinite(self.log_norm), strict=True)
+        return np.array([net.normalized_margin(data, train) if live else np.nan for net, live in pairs])
 
     def smoothed_margin(self) -> Array:
         r""":math:`\tilde\gamma = \ell^{-1}(L/r) / |\theta|^H`, shape (T,); -inf where the norm is below every double.
@@ -250,42 +254,52 @@ class Trajectory:
     # -- keeping it -----------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write an NPZ file with arrays only (no pickle); `Trajectory.load` reads it."""
+        """Write the run, as the ending says.
+
+        ``.npz``: all of it, arrays only (no pickle); `Trajectory.load` reads it. ``.csv``, ``.tsv``: the table of
+        `to_dataframe`, one line a record, for other programs.
+        """
         import json
 
-        net, data = self.problem.net, self.problem.data
-        arrays: dict[str, Any] = {
-            "X": data.X,
-            "y": data.y,
-            "W": net.W,
-            "a": net.a,
-            "slope": np.float64(net.slope),
-            "log_scale": np.asarray(net.log_scale),
-            "log_time": self.log_time,
-            "log_loss": self.log_loss,
-            "directions": self.directions,
-            "log_norms": self.log_norms,
-            "log_outs": self.log_outs,
-            "signs": self.signs,
-            "events": self.events,
-            "text": np.array(
-                json.dumps(
-                    {
-                        "name": data.name,
-                        "loss": self.problem.loss.name,
-                        "reduction": self.problem.reduction,
-                        "train": self.problem.train,
-                        "phases": [list(phase) for phase in self.phases],
-                        "method": self.method,
-                        "settings": dict(self.settings),
-                    }
-                )
-            ),
-        }
-        if net.log_scale_out is not None:
-            arrays["log_scale_out"] = np.asarray(net.log_scale_out)
-        with Path(path).open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        with writing(path, ".npz", ".csv", ".tsv") as file:
+            if file.suffix.lower() != ".npz":
+                from ._trajectory_export import write_table
+
+                write_table(self, file)
+                return
+            net, data = self.problem.net, self.problem.data
+            arrays: dict[str, Any] = {
+                "X": data.X,
+                "y": data.y,
+                "W": net.W,
+                "a": net.a,
+                "slope": np.float64(net.slope),
+                "log_scale": np.asarray(net.log_scale),
+                "log_time": self.log_time,
+                "log_loss": self.log_loss,
+                "directions": self.directions,
+                "log_norms": self.log_norms,
+                "log_outs": self.log_outs,
+                "signs": self.signs,
+                "events": self.events,
+                "text": np.array(
+                    json.dumps(
+                        {
+                            "name": data.name,
+                            "loss": self.problem.loss.name,
+                            "reduction": self.problem.reduction,
+                            "train": self.problem.train,
+                            "phases": [list(phase) for phase in self.phases],
+                            "method": self.method,
+                            "settings": dict(self.settings),
+                        }
+                    )
+                ),
+            }
+            if net.log_scale_out is not None:
+                arrays["log_scale_out"] = np.asarray(net.log_scale_out)
+            with file.open("wb") as stream:
+                np.savez_compressed(stream, allow_pickle=False, **arrays)
 
     @staticmethod
     def load(path: str | Path) -> Trajectory:
@@ -315,17 +329,55 @@ class Trajectory:
         except (KeyError, TypeError, ValueError) as exc:
             raise ProblemError(f"{path} is not a trajectory that reluflow wrote: {exc}.") from None
 
+    def to_dataframe(self, *, neurons: bool = False) -> Any:
+        """Return a table for pandas: one row a record, or with ``neurons`` one row a record and neuron.
+
+        Parameters
+        ----------
+        neurons : bool
+            By default the columns are the curves: log time, loss, norm, margins, stable rank. With ``neurons`` they are
+            norm, output weight and direction (``w1, w2, ...``) of each neuron.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> from reluflow import descend, initialize
+        >>> run = descend(Problem(Dataset([[2, 1], [-3, -1]], [1, -1]), initialize(2, 3)), step=0.1, steps=5)
+        >>> run.to_dataframe().shape[0], run.to_dataframe(neurons=True).shape[0]
+        (6, 18)
+        """
+        from ._trajectory_export import curves, rows_of_neurons
+
+        try:
+            import pandas as pd  # type: ignore[import-untyped]
+        except ImportError:
+            raise ProblemError("to_dataframe needs pandas, which is not installed; pip install pandas.") from None
+        return pd.DataFrame(rows_of_neurons(self) if neurons else curves(self))
+
     def to_xarray(self) -> xarray.Dataset:
-        """Everything as an `xarray.Dataset` (needs the extra ``arrays``)."""
+        """Everything as an `xarray.Dataset` (needs the extra ``arrays``).
+
+        Its variables have different dimensions: curves go over ``record``, neurons over ``record`` and ``neuron``,
+        margins over ``record`` and ``sample``, events over ``event``. As one table that is every combination of all
+        of them, so its own ``to_dataframe`` refuses more than a million rows: use `to_dataframe`, or choose variables
+        that belong together, as in ``run.to_xarray()[["log_loss", "log_norm"]].to_dataframe()``.
+        """
         from ._trajectory_export import to_xarray
 
         return to_xarray(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Trajectory, (*({**values, "settings": dict(self.settings)}).values(),)
+
     def __repr__(self) -> str:
         what = "Flow" if self.method == "flow" else f"Run of {self.method}"
-        how = ", ".join(f"{phase.name} {phase.steps} steps" for phase in self.phases)
+        how = ", ".join(f"{phase.name} {count(phase.steps, 'step')}" for phase in self.phases)
         return (
-            f"{what} of {self.p} neurons: {len(self)} records, log t from {self.log_time[0]:.6g} to "
+            f"{what} of {count(self.p, 'neuron')}: {count(len(self), 'record')}, log t from {self.log_time[0]:.6g} to "
             f"{self.log_time[-1]:.6g}, log loss {self.log_loss[0]:.6g} to {self.log_loss[-1]:.6g}\n"
-            f"  {self.events.size} events{'; ' + how if how else ''}"
+            f"  {count(self.events.size, 'event')}{'; ' + how if how else ''}"
         )

@@ -1,10 +1,14 @@
-"""A run of training as an xarray dataset."""
+"""A run of training as tables: for pandas, for a text file, for xarray."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..problem import ProblemError
+import numpy as np
+
+from ..problem._arrays import Array
 
 if TYPE_CHECKING:
     import xarray
@@ -12,35 +16,62 @@ if TYPE_CHECKING:
     from ._trajectory import Trajectory
 
 
+def curves(run: Trajectory) -> dict[str, Array]:
+    """Return what has one number a record, by name."""
+    return {
+        "log_time": run.log_time,
+        "log_loss": run.log_loss,
+        "log_norm": run.log_norm,
+        "normalized_margin": run.normalized_margin(),
+        "smoothed_margin": run.smoothed_margin(),
+        "stable_rank": run.stable_rank(),
+        "balance_drift": run.balance_drift(),
+    }
+
+
+def rows_of_neurons(run: Trajectory) -> dict[str, Any]:
+    """Return what has one number a record and neuron, by name, record after record."""
+    T, p, d = run.directions.shape
+    return {
+        "record": np.repeat(np.arange(T), p),
+        "neuron": np.tile(np.arange(p), T),
+        "log_time": np.repeat(run.log_time, p),
+        "log_norm": run.log_norms.ravel(),
+        "log_out": run.log_outs.ravel(),
+        "sign": run.signs.ravel(),
+        **{f"w{k + 1}": run.directions[..., k].ravel() for k in range(d)},
+    }
+
+
+def write_table(run: Trajectory, file: Path) -> None:
+    """Write the curves as text, separated by commas or tabs as the ending says; every digit is kept."""
+    columns = curves(run)
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        out = csv.writer(stream, delimiter="," if file.suffix.lower() == ".csv" else "\t", lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
 def to_xarray(run: Trajectory) -> xarray.Dataset:
     """Collect the records, the derived curves and the table of events."""
-    try:
-        import xarray as xr
-    except ImportError:
-        raise ProblemError(
-            "to_xarray needs xarray, which is not installed; pip install 'reluflow[arrays]' brings it."
-        ) from None
-    problem = run.problem
-    return xr.Dataset(
+    from ._xarray import Tables
+
+    problem, found = run.problem, curves(run)
+    return Tables(
         {
-            "log_loss": ("record", run.log_loss),
-            "log_norm": ("record", run.log_norm),
+            **{name: ("record", values) for name, values in found.items() if name != "log_time"},
             "direction": (("record", "neuron", "feature"), run.directions),
             "log_norms": (("record", "neuron"), run.log_norms),
             "log_outs": (("record", "neuron"), run.log_outs),
             "sign": (("record", "neuron"), run.signs),
             "margin": (("record", "sample"), run.margins()),
-            "normalized_margin": ("record", run.normalized_margin()),
-            "smoothed_margin": ("record", run.smoothed_margin()),
-            "stable_rank": ("record", run.stable_rank()),
-            "balance_drift": ("record", run.balance_drift()),
             "event_log_time": ("event", run.events["log_time"]),
             "event_neuron": ("event", run.events["neuron"]),
             "event_sample": ("event", run.events["sample"]),
             "event_kind": ("event", run.events["kind"]),
             "label": ("sample", problem.data.y),
         },
-        coords={"log_time": ("record", run.log_time)},
+        coords={"log_time": ("record", found["log_time"])},
         attrs={
             "method": run.method,
             "phases": ", ".join(phase.name for phase in run.phases),

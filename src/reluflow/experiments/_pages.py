@@ -80,7 +80,16 @@ def _footnotes(page: dict[str, Any]) -> list[str]:
     said = [f"Parameters: {parameters}.", made]
     if page["code"] != code_version(experiment(page["id"])):
         said.append("Computed by an earlier version of the code; judged and drawn by this one.")
+    elif page["origin"].get("stamps"):
+        said.append(_stamp(page["origin"]["stamps"][-1]))
     return said
+
+
+def _stamp(stamp: dict[str, Any]) -> str:
+    if stamp["how"] == "recomputed":
+        return f"Computed again by this version of the code: relative difference {stamp['largest_difference']:.2g}."
+    others = ", ".join(stamp["with"])
+    return f"Computed by an earlier version of the code; this one, tried on {others}, gives the same."
 
 
 def _markdown(folder: Path, pages: Sequence[dict[str, Any]]) -> Iterator[str]:

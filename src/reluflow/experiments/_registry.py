@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
+from ..data._registry import suggestion
 from ..problem import ProblemError
 from ._base import Experiment
 
@@ -44,7 +45,8 @@ def experiment(id: str) -> Experiment:  # noqa: A002
     """
     known = {name.lower(): name for name in IDS}
     if id.lower() not in known:
-        raise ProblemError(f"there is no experiment {id!r}; there are {', '.join(IDS)}.")
+        near = suggestion(id, IDS)
+        raise ProblemError(f"there is no experiment {id!r}{near or ';'} `reluflow reproduce --list` shows all.")
     name = known[id.lower()]
     module = import_module("._" + name.lower().replace("-", "_"), __package__)
     found: Experiment = module.EXPERIMENT

@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from ..data import plain
-from ..problem import ProblemError, ReluflowError
+from ..problem import Interrupted, ProblemError, ReluflowError
 from . import _store
 from ._base import Experiment
 from ._pages import write_pages
@@ -66,6 +66,7 @@ class _Job:
     process: BaseProcess | None = None
     pipe: Connection | None = None
     kept: bool = True
+    ended: bool = False
     error: str = ""
 
 
@@ -104,6 +105,11 @@ def run_all(
     list of Outcome
         In the order of the registry.
 
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C; ``partial`` holds the outcomes of what was done.
+
     Examples
     --------
     >>> import tempfile
@@ -121,12 +127,19 @@ def run_all(
         if not asked:
             raise ProblemError(f"there is nothing of {', '.join(ids)} in {folder} to draw again; run it first.")
     plan = _grouped(asked, quick)
+    job_of = {one: job for job in plan for one in job.ids}
     try:
         with _few_threads(jobs):
             _run_jobs(plan, folder, quick, redraw, jobs, progress)
+    except KeyboardInterrupt:
+        done = [_outcome(folder, one.id, job_of[one.id]) for one in asked if job_of[one.id].ended]
+        raise Interrupted(
+            f"interrupted; the {len(done)} of {len(asked)} experiments that were done are kept in {folder}, and the "
+            "same command goes on with the others.",
+            done,
+        ) from None
     finally:
         write_pages(folder)
-    job_of = {one: job for job in plan for one in job.ids}
     return [_outcome(folder, one.id, job_of[one.id]) for one in asked]
 
 
@@ -229,7 +242,7 @@ def _listen(job: _Job) -> bool:
         job.process.join()
         if job.process.exitcode and not job.error:
             job.error = f"its process ended with code {job.process.exitcode} (out of memory, or killed)."
-        job.fraction = 1.0
+        job.fraction, job.ended = 1.0, True
         return True
     return False
 

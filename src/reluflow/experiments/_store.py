@@ -1,23 +1,17 @@
 """What an experiment leaves in the output folder, and whether it is still good.
 
 ``ID.json`` holds the numbers with all they came from. They are taken again, instead of run again, as long as the
-parameters and the code that computed them are the same. That code is every module below `report` (with `deep`), the
-module of the experiment and the modules of `experiments` it imports, without docstrings, comments, the texts of errors
-and the functions that only judge or draw (``check...``, ``plot...``): those are applied anew to the stored numbers each
-time.
+parameters and the code that computed them are the same: all that ``run`` reaches (see `_code`). What only judges or
+draws is not reached, and is applied anew to the stored numbers each time.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
 import os
 import platform
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,10 +20,10 @@ from .. import __version__
 from ..data import plain
 from ..data._files import replacing
 from ._base import Expectation, Experiment, Numbers
+from ._code import Definition, code_of, reached_from
 from ._numbers import settled
 
 SCHEMA = 1
-_LAYERS = ("problem", "sectors", "margins", "data", "dynamics", "theory", "deep")
 _SOURCE = Path(__file__).parents[1]
 _LIBRARIES = ("numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "torch")
 
@@ -129,73 +123,12 @@ def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
 
 def code_version(one: Experiment) -> str:
     """Return the hash of the code that computes the numbers of an experiment."""
-    digest = hashlib.sha256(_layers_hash().encode())
-    for path in sorted(_own_modules(sys.modules[one.run.__module__].__file__ or "")):
-        digest.update(_meaning(path, computes=True).encode())
-    return digest.hexdigest()[:16]
+    return code_of(_SOURCE, one.run.__module__.partition(".")[2], one.run.__name__)
 
 
-@cache
-def _layers_hash() -> str:
-    digest = hashlib.sha256()
-    for layer in _LAYERS:
-        for path in sorted((_SOURCE / layer).rglob("*")):
-            if path.suffix == ".py":
-                digest.update(_meaning(path).encode())
-            elif path.suffix == ".toml":
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _own_modules(file: str) -> set[Path]:
-    """Return the module and the private modules beside it that it imports, and theirs, but not the common ones."""
-    here, found, waiting = Path(file).parent, set[Path](), [Path(file)]
-    while waiting:
-        path = waiting.pop()
-        if path in found:
-            continue
-        found.add(path)
-        for name in _imported(path):
-            beside = here / f"{name}.py"
-            if beside.exists() and name not in ("_base", "_numbers", "_registry", "_store"):
-                waiting.append(beside)
-    return found
-
-
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 1:
-            yield from ([node.module] if node.module else [alias.name for alias in node.names])
-
-
-def _meaning(path: Path, computes: bool = False) -> str:
-    """Return the source without docstrings, comments and the texts of errors.
-
-    With ``computes`` also without what only judges or draws.
-    """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if computes:
-        tree.body = [part for part in tree.body if not _only_looks(part)]
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            node.exc.args = [part for part in node.exc.args if not _is_text(part)]
-    return ast.dump(tree)
-
-
-def _is_text(part: ast.expr) -> bool:
-    return isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
-
-
-def _only_looks(part: ast.stmt) -> bool:
-    if isinstance(part, ast.FunctionDef):
-        return part.name.lstrip("_").startswith(("check", "plot"))
-    if isinstance(part, ast.ImportFrom):
-        return (part.module or "").split(".")[0] in ("_base", "report")
-    # Parameters are compared by value, so that a caption or a title may change.
-    targets = part.targets if isinstance(part, ast.Assign) else ()
-    return any(isinstance(target, ast.Name) and target.id == "EXPERIMENT" for target in targets)
+def reached(one: Experiment) -> list[Definition]:
+    """Return the definitions that compute the numbers of an experiment."""
+    return reached_from(_SOURCE, one.run.__module__.partition(".")[2], one.run.__name__)
 
 
 def _machine() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, NotSeparable, ProblemError, Undecided
+from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time, require_dataset
 from ..problem._arrays import Array
 from ..problem._network import check_slope
 from ._hard import MarginSolution, as_rows, hard_margin, solve
@@ -252,6 +252,7 @@ def beta_crit(data: Dataset) -> tuple[float, float]:
     >>> [round(value, 12) for value in beta_crit(data)]
     [0.0, 0.177824693509]
     """
+    require_dataset(data)
     plus, minus = data.X[data.positives], data.X[data.negatives]
     return _largest_distance(plus, minus), _largest_distance(minus, plus)
 
@@ -271,6 +272,8 @@ def _largest_distance(base: Array, others: Array) -> float:
         alone = hard_margin(base)
     except NotSeparable:
         return 0.0
+    except Stopped:
+        raise
     except Undecided as error:
         raise Undecided(
             f"whether the hull of one class contains 0 is open, so the value may be 0: {error}", 0.0
@@ -282,12 +285,15 @@ def _largest_distance(base: Array, others: Array) -> float:
     rounding = 16 * EPS * max(float(bounds.max()), alone.margin)
     pool, lengths, best, undecided = alone.support, np.linalg.norm(base, axis=1), 0.0, 0.0
     while bounds.max() > best + rounding:
+        check_time("looking for the largest margin of agreement")
         m = int(np.argmax(bounds))
         try:
             found = hard_margin(np.vstack([base[pool], others[m]]))
         except NotSeparable:
             bounds[m] = 0.0
             continue
+        except Stopped:
+            raise
         except Undecided:
             undecided, bounds[m] = max(undecided, float(bounds[m])), 0.0
             continue

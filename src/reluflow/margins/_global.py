@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided
+from ..problem import Dataset, Interrupted, Network, NotSeparable, OutOfTime, ProblemError, Undecided, require_dataset
+from ..problem import time_limit as limited
 from ..problem._arrays import Array, is_number
 from ..problem._network import check_slope
+from ..problem._words import count
 from ..sectors._cells import parallel_owners
-from ._global_bracket import bracket
+from ._global_bracket import Bracket, bracket
 from ._global_master import Point, Rows, lift
 from ._hard import hard_margin
 
@@ -41,6 +43,8 @@ class GlobalMargin:
         Rounds of the search.
     tolerance : float
         The relative gap asked for.
+    stopped : {"", "patterns", "time", "interrupted"}
+        Which limit ended the search before the bounds met, if one did.
     """
 
     lower: float
@@ -52,6 +56,7 @@ class GlobalMargin:
     method: str
     iterations: int
     tolerance: float
+    stopped: Literal["", "patterns", "time", "interrupted"] = ""
 
     def __post_init__(self) -> None:
         self.weights.setflags(write=False)
@@ -64,7 +69,9 @@ class GlobalMargin:
     def __repr__(self) -> str:
         bounds = f"{self.lower:.12g}" if self.exact else f"{self.lower:.12g} .. {self.upper:.12g}"
         word = "exact" if self.exact else "not closed"
-        return f"GlobalMargin: {bounds} ({word}, gap {self.gap:.1e}), {self.network.p} neurons, by {self.method}"
+        return (
+            f"GlobalMargin: {bounds} ({word}, gap {self.gap:.1e}), {count(self.network.p, 'neuron')}, by {self.method}"
+        )
 
 
 def global_max_margin(
@@ -72,9 +79,10 @@ def global_max_margin(
     slope: float,
     signs: int | None = None,
     *,
-    budget: int = 100_000,
+    budget: int = 1_000_000,
     tol: float = 1e-9,
     rounds: int = 100,
+    time_limit: float | None = None,
 ) -> GlobalMargin:
     r"""Bracket the supremum of the normalised margin over networks of every width.
 
@@ -102,16 +110,23 @@ def global_max_margin(
     signs : {None, 1, -1}
         Restrict the output weights to one sign.
     budget : int
-        Most activation patterns to list for one proof; a fifth of it is the limit for branch and bound, whose bound
-        stays valid when it is used up.
+        Most activation patterns to look at in all, of neurons tried and in proofs. One proof may list a tenth of
+        them, or branch and bound a fiftieth, whose bound stays valid when they are used up.
     tol : float
         Relative gap below which the answer counts as exact. Tighter is aimed for.
     rounds : int
         Most rounds of the search.
+    time_limit : float, optional
+        Most seconds to take. The bounds reached by then are returned; ``stopped`` says so.
 
     Returns
     -------
     GlobalMargin
+
+    Raises
+    ------
+    Interrupted
+        By Ctrl-C; ``partial`` holds the `GlobalMargin` with the bounds so far.
 
     Examples
     --------
@@ -122,23 +137,42 @@ def global_max_margin(
     >>> global_max_margin(data, slope=0.0, signs=1)   # a positive ReLU network is never negative
     GlobalMargin: 0 (exact, gap ...), 1 neurons, by cells
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     alpha, allowed = check_slope(slope), _check_signs(signs)
-    _check_effort(budget, tol, rounds)
+    check_effort(budget, tol, rounds)
+    with limited(time_limit):
+        try:
+            answer = _bracket(data, alpha, allowed, int(budget), float(tol), int(rounds))
+        except OutOfTime:  # so early that there is only the bound by the shortest sample
+            return _nothing(data, alpha, allowed[0], float(tol))
+    if answer.stopped == "interrupted":
+        raise Interrupted(
+            f"interrupted; the largest margin of any network lies between {answer.lower:.6g} and {answer.upper:.6g}.",
+            answer,
+        )
+    return answer
+
+
+def _bracket(
+    data: Dataset, alpha: float, allowed: tuple[float, ...], budget: int, tol: float, rounds: int
+) -> GlobalMargin:
     # Powers of two change no bit of the points.
     unit = float(2.0 ** np.round(np.log2(np.median(data.norms))))
-    conflict = _conflict(data, alpha) if signs is None or alpha == 1.0 else None
+    conflict = _conflict(data, alpha) if len(allowed) == 2 or alpha == 1.0 else None
     if conflict is not None:
         weights, bound = conflict
         if _is_zero(data, weights, 0.0, bound):
-            return GlobalMargin(
-                0.0, bound, _silent(data.d, alpha, allowed[0]), True, weights, 0, "conflict", 0, float(tol)
-            )
-    if alpha == 1.0 and (linear := _linear(data, allowed[0], float(tol))) is not None:
+            return GlobalMargin(0.0, bound, _silent(data.d, alpha, allowed[0]), True, weights, 0, "conflict", 0, tol)
+    if alpha == 1.0 and (linear := _linear(data, allowed[0], tol)) is not None:
         return linear
-    found = bracket(data.X / unit, data.y, alpha, allowed, int(budget), float(tol), int(rounds))
-    network, lower = _silent(data.d, alpha, allowed[0]), 0.0
+    return _attained(
+        data, alpha, allowed[0], unit, tol, bracket(data.X / unit, data.y, alpha, allowed, budget, tol, rounds)
+    )
+
+
+def _attained(data: Dataset, alpha: float, sign: float, unit: float, tol: float, found: Bracket) -> GlobalMargin:
+    """Evaluate the network found afresh, in the units of the data."""
+    network, lower = _silent(data.d, alpha, sign), 0.0
     if len(found.s):
         size = np.linalg.norm(found.V, axis=1)
         W = found.V / np.sqrt(size / size.max())[:, None]
@@ -150,8 +184,25 @@ def global_max_margin(
     exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, 1e-6)))
     exact = exact or _is_zero(data, found.weights, lower, upper)
     return GlobalMargin(
-        lower, upper, network, exact, found.weights, found.cells, found.method, found.rounds, float(tol)
+        lower,
+        upper,
+        network,
+        exact,
+        found.weights,
+        found.cells,
+        found.method,
+        found.rounds,
+        tol,
+        "" if exact else found.stopped,
     )
+
+
+def _nothing(data: Dataset, slope: float, sign: float, tol: float) -> GlobalMargin:
+    """Return what is known without any work: half the norm of the shortest sample."""
+    weights = np.zeros(data.n)
+    weights[int(np.argmin(data.norms))] = 1.0
+    upper = 0.5 * float(data.norms.min()) * (1 + 4 * 2.0**-52)
+    return GlobalMargin(0.0, upper, _silent(data.d, slope, sign), False, weights, 0, "search", 0, tol, "time")
 
 
 def _check_signs(signs: Any) -> tuple[float, ...]:
@@ -162,7 +213,8 @@ def _check_signs(signs: Any) -> tuple[float, ...]:
     return (float(signs),)
 
 
-def _check_effort(budget: Any, tol: Any, rounds: Any) -> None:
+def check_effort(budget: Any = 1, tol: Any = 0.5, rounds: Any = 1) -> None:
+    """Refuse limits that are none."""
     for name, value in (("budget", budget), ("rounds", rounds)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ProblemError(f"{name} = {value!r}: a positive whole number is needed.")

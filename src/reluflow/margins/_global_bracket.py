@@ -8,12 +8,14 @@ single neuron against them is known or bounded (`exact_gain`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import OutOfTime, check_time
 from ._global_inner import Gain, exact_gain, search_gain
-from ._global_master import Columns, Point, Rows, fixed_directions, join, lift, polish, solve
+from ._global_master import LARGE, Columns, Point, Rows, fixed_directions, join, lift, polish, solve
 from ._global_plane import lay_out, solve_plane
 
 Array = npt.NDArray[np.float64]
@@ -25,6 +27,8 @@ _CUTS = (1e-5, 1e-4, 1e-6, 1e-7, 1e-3, 1e-8)
 _LARGEST = 4_000_000
 #: Neurons in the plane beyond which all cells are put into one sparse program.
 _CROWD = 60
+#: Part of the patterns allowed that one proof may take.
+_PROOF = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Bracket:
     method: str
     cells: int
     rounds: int
+    stopped: Literal["", "patterns", "time", "interrupted"]
 
 
 class Search:
@@ -50,7 +55,8 @@ class Search:
         self.reference = float(norms.min())
         self.unit, self.rho = X / norms[:, None], norms / self.reference
         self.E = E / norms[:, None]
-        self.y, self.slope, self.signs, self.budget = y, slope, signs, budget
+        self.y, self.slope, self.signs = y, slope, signs
+        self.left, self.proof = budget, int(_PROOF * budget)  # patterns: in all, and for one proof
         n, d = X.shape
         self.lower, self.V, self.s, self.e = 0.0, np.zeros((0, d)), np.zeros(0), np.zeros(E.shape[1])
         self.coarse = self.V, self.s
@@ -64,6 +70,7 @@ class Search:
         self.kinks: list[set[int]] = []
         self.rows = np.unique(np.linspace(0, n - 1, min(n, max(100, 2 * d))).astype(np.intp))
         self.rng = np.random.default_rng(0)
+        self.rounds = 0
 
     def frame(self) -> tuple[Rows, Array]:
         """Put the working samples into coordinates of their span; also its basis (columns)."""
@@ -88,6 +95,7 @@ class Search:
         self.U, self.us = np.vstack([self.U, U[fresh]]), np.append(self.us, [sign] * len(fresh))
         self.on, self.idle = np.vstack([self.on, on[fresh]]), np.append(self.idle, [0] * len(fresh))
         self.kinks += [set() for _ in fresh]
+        self.left -= len(fresh)
         return len(fresh)
 
     def keep(self, stay: npt.NDArray[np.bool_]) -> None:
@@ -147,11 +155,16 @@ class Search:
             return None
         kappa = kappa / (kappa @ (1 / rows.rho))
         found: list[Gain] = []
+        allowed = max(min(self.proof, self.left), 0)
         for sign in self.signs:
             floor = max([self.lower, *(float(g.values.max(initial=0.0)) for g in found)])
-            gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.slope, floor, self.budget)
+            gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.slope, floor, allowed)
+            self.left -= gain.cells
             found.append(gain)
         value = max(g.upper for g in found) + 2 * _EPS * float(kappa.sum())  # the rounding of the sums in it
+        given_up = any(g.method == "branch and bound" and g.cells >= allowed // 5 for g in found)
+        if given_up and value > 1.1 * self.lower:
+            self.proof //= 10  # so far off that as many patterns again would not help
         if value < self.upper:
             self.upper = value
             self.method = method or max(found, key=lambda g: g.cells).method
@@ -184,18 +197,17 @@ def bracket(
     """
     E, known = (np.zeros((len(y), 0)), None) if held is None else held
     state = Search(X, y, slope, signs, E, budget)
-    if known is not None:
-        state.rows = np.arange(len(y))
-        rows, _ = state.frame()
-        state.prove(rows, known * state.rho)
-    count = approach(state, rounds)
-    after = 0
-    while count < rounds and after <= 2 and not state.closed(_GOAL) and improve(state):
-        count += 1
-        after += state.closed(tol)
-    if not state.closed(tol) and X.shape[1] == 2 and not E.size:
-        whole_plane(state)
+    stopped: Literal["", "patterns", "time", "interrupted"] = ""
+    try:
+        close_in(state, tol, rounds, known)
+        stopped = "patterns" if state.left <= 0 else ""
+    except OutOfTime:
+        stopped = "time"
+    except KeyboardInterrupt:
+        stopped = "interrupted"
     if not state.closed(tol) and state.last is not None:
+        if stopped:  # what takes no time: the bound before any branching
+            state.left = 0
         state.rows, rows, kappa = state.last
         state.prove(rows, kappa)
     V, s = thin_out(*join(state.V, state.s, state.unit, 1e-13), state.unit, slope)
@@ -210,19 +222,37 @@ def bracket(
         bool(state.closed(tol)),
         state.method,
         state.cells,
-        count,
+        state.rounds,
+        "" if state.closed(tol) else stopped,
     )
 
 
-def approach(state: Search, rounds: int) -> int:
+def close_in(state: Search, tol: float, rounds: int, known: Array | None) -> None:
+    """Search and prove until the bounds meet, or rounds or patterns are used up."""
+    if known is not None:
+        state.rows = np.arange(len(state.y))
+        rows, _ = state.frame()
+        state.prove(rows, known * state.rho)
+    approach(state, rounds)
+    after = 0
+    while state.rounds < rounds and state.left > 0 and after <= 2 and not state.closed(_GOAL) and improve(state):
+        state.rounds += 1
+        after += state.closed(tol)
+    if not state.closed(tol) and state.unit.shape[1] == 2 and not state.E.size:
+        whole_plane(state)
+
+
+def approach(state: Search, rounds: int) -> None:
     """Come near with neurons of fixed directions: a linear program a round, cheap and never misled by a kink."""
     rows, basis = state.frame()
     for sign in state.signs:
         gain = search_gain(rows.X / len(rows.X), rows.y, sign, state.slope, state.starts(rows, basis))
         if not state.add(gain.directions @ basis.T, sign):
             state.add(np.vstack([state.unit[:1], -state.unit[:1]]), sign)
-    weights, round_ = np.zeros(0), 0
+    weights = np.zeros(0)
     for round_ in range(1, rounds + 1):
+        check_time("looking for the network of largest margin")
+        state.rounds = round_
         rows, basis = state.frame()
         # Long samples are asked for a little more than they need, which keeps the numbers of a size.
         found = fixed_directions(replace(rows, rho=np.minimum(rows.rho, 1e3)), state.U @ basis, state.us, state.slope)
@@ -244,7 +274,7 @@ def approach(state: Search, rounds: int) -> int:
             state.prove(rows, kappa)
         late = round_ >= (8 if basis.shape[1] > 8 and state.lower > 0 and not longer else 25)
         crowded = basis.shape[1] == 2 and max(used.sum(), len(state.rows) // 4) > _CROWD
-        if not new or best <= 1.02 * state.lower or late or crowded:
+        if not new or best <= 1.02 * state.lower or late or crowded or state.left <= 0:
             state.guess = state.lower if best <= 2 * state.lower else None
             break
     state.coarse = state.V, state.s
@@ -252,13 +282,13 @@ def approach(state: Search, rounds: int) -> int:
         state.keep(np.append(weights > 1e-12, np.zeros(len(state.us) - len(weights), dtype=bool)))
         near = np.flatnonzero((q < 1.2 * max(value, state.lower)) | (state.E.shape[1] > 0))
         state.rows = np.union1d(before[kappa > 0], np.intersect1d(near, state.rows))
-    return round_
 
 
 def improve(state: Search) -> bool:
     """One round: solve the small program, then let the samples and neurons it lacks join. False when none does."""
     if state.unit.shape[1] == 2 and max(len(state.us), len(state.rows) // 4) > _CROWD and not state.E.size:
         return False  # left to the whole plane
+    check_time("looking for the network of largest margin")
     rows, basis = state.frame()
     if rows.X.size * len(state.us) > _LARGEST:
         return False
@@ -319,7 +349,12 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
     """Polish and prove; returns how many neurons turned out to be missing."""
     added = 0
     plain = replace(point, kappa=np.where(point.kappa > 1e-7 * point.kappa.max(), point.kappa, 0.0))
+    if point.V.size > LARGE:  # the polish takes long then, and mends the last digits only
+        found = state.prove(rows, plain.kappa)
+        if state.upper > 1.01 * state.lower:
+            return 0 if found is None else add_missing(state, found, basis, plain)
     for cut in (*_CUTS, None):
+        check_time("looking for the network of largest margin")
         candidate = plain if cut is None else polish(rows, point, state.slope, cut)
         if candidate is None or (cut is None and added):
             continue
@@ -335,15 +370,21 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
             vanish(state, rows, candidate.kappa)
         if state.closed(_GOAL):
             return 0
-        for gain, sign in zip(found, state.signs, strict=True):
-            better = gain.values > max(candidate.value, state.lower) * (1 + 1e-11)
-            added += state.add(gain.directions[better] @ basis.T, sign)
+        added += add_missing(state, found, basis, candidate)
     return added
+
+
+def add_missing(state: Search, found: list[Gain], basis: Array, point: Point) -> int:
+    """Take in the neurons that gain more than there is; returns how many are new."""
+    least = max(point.value, state.lower) * (1 + 1e-11)
+    pairs = zip(found, state.signs, strict=True)
+    return sum(state.add(gain.directions[gain.values > least] @ basis.T, sign) for gain, sign in pairs)
 
 
 def raise_long(state: Search, rows: Rows, basis: Array, point: Point) -> None:
     """Give the long samples the tiny outputs they need: nudge the neurons, or mix in a trace of the coarse network."""
     for _ in range(4):
+        check_time("looking for the network of largest margin")
         point = lift(rows, point, state.slope)
         state.consider(point.V @ basis.T, point.s, point.e)
     V, s = point.V @ basis.T, point.s

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import time_left
+
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -88,8 +90,9 @@ class Nodes:
 def furthest(P: Array, N: Array, slope: float, floor: float, limit: int, batch: int = 16) -> tuple[float, Array, int]:
     """Bound on the largest distance from a vertex of ``Z_P`` to ``Z_N``.
 
-    Nothing below ``floor`` is looked into. Returns the bound, the vectors ``p - n`` of the vertices reached with a
-    distance of about ``floor`` or more, and the number of nodes. Stops early at a vertex well above ``floor``.
+    Nothing below ``floor`` is looked into, and nothing after the time limit. Returns the bound, the vectors ``p - n``
+    of the vertices reached with a distance of about ``floor`` or more, and the number of nodes. Stops early at a
+    vertex well above ``floor``.
     """
     box, k = BoxDistance(N, slope), len(P)
     root = Nodes(
@@ -101,7 +104,9 @@ def furthest(P: Array, N: Array, slope: float, floor: float, limit: int, batch: 
     )
     _bound(root, P, box)
     heap, count, reached, top = [(-float(root.bound[0]), 0, root[0])], 1, [], floor
-    while heap and count < limit and -heap[0][0] > floor:
+    if np.isfinite(time_left()):  # rounds of about a second at most, so that the limit is kept
+        batch = max(1, min(batch, int(1e8 / (k + 1) ** 3)))
+    while heap and count < limit and -heap[0][0] > floor and time_left() > 0:
         taken = [heapq.heappop(heap)[2] for _ in range(min(batch, len(heap))) if -heap[0][0] > floor]
         children = _split(taken, P, slope)
         _bound(children, P, box)

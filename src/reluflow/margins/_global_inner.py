@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import check_time
 from ..sectors import cell_bound, enumerate_cells
 from ._global_branch import BoxDistance, furthest
 
@@ -52,7 +53,8 @@ def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budg
     """Maximum of F over the sphere, proved; values below ``floor`` are not looked into.
 
     In the plane by a sweep over the angles, else by all patterns of P where they are few, else by branch and bound,
-    which may give up after ``budget // 5`` partial patterns with a bound that is valid but not attained.
+    which may give up after ``budget // 5`` partial patterns, or when the time is up, with a bound that is valid but
+    not attained. With a budget of 0 it does so at once.
     """
     live = A.any(axis=1)
     A, y = A[live], y[live]
@@ -62,7 +64,7 @@ def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budg
     if not len(P) or slope == 1.0:
         return _furthest(P.sum(axis=0)[None], A, y, N, sign, slope)
     count = cell_bound(P)
-    if count <= (5_000 if A.shape[1] > 6 else budget):
+    if count <= (min(5_000, budget) if A.shape[1] > 6 else budget):
         signs = enumerate_cells(P, budget=max(2, count)).signs
         return _furthest(np.where(signs > 0, 1.0, slope) @ P, A, y, N, sign, slope)
     bound, rest, nodes = furthest(P, N, slope, 2 * floor, budget // 5)
@@ -85,6 +87,7 @@ def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope:
     alive = np.arange(len(vertices))
     best = 0.0
     for sweep in range(400):
+        check_time("going through the activation patterns")
         bound = np.linalg.norm(rest, axis=1)
         top = alive.size if alive.size <= 64 else 64
         lead = np.argpartition(-bound, top - 1)[:top]
@@ -96,6 +99,7 @@ def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope:
             break
         rest, h = box.sweep(rest, h)
     for k, index in enumerate(alive):
+        check_time("going through the activation patterns")
         rest[k] = box.solve(vertices[index], h[k])
     bound = np.linalg.norm(rest, axis=1)
     unit = rest / np.maximum(bound, 1e-300)[:, None]
@@ -148,6 +152,7 @@ def search_gain(A: Array, y: Array, sign: float, slope: float, starts: Array) ->
     values, h = gains(A, y, sign, slope, U), box.start(len(U))
     moving = np.arange(len(U))
     for _ in range(40):
+        check_time("looking for better neurons")
         vertices = np.where(U[moving] @ P.T > 0, 1.0, slope) @ P
         rest, h[moving] = box.sweep(vertices - h[moving] @ N, h[moving], 3)
         moved = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]

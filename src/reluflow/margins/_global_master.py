@@ -17,8 +17,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import check_time, time_left
+
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+#: Unknowns from which a system counts as large, and about how long one of N unknowns takes, divided by N^3.
+LARGE, _SECONDS = 600, 2e-9
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point
     settings.verbose = False
     settings.max_threads = 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    settings.time_limit = max(time_left(), 0.01)
     result = clarabel.DefaultSolver(sparse.csc_matrix((width, width)), objective, A, b, cones, settings).solve()
     x, z = np.asarray(result.x), np.asarray(result.z)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
@@ -129,6 +135,7 @@ def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Arra
     total = np.concatenate([np.ones(J), np.zeros(q + 1)])[None]
     bounds = [(0, None)] * J + [(None, None)] * (q + 1)
     exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    exact["time_limit"] = max(time_left(), 0.01)
     result = linprog(cost, A, np.zeros(k), total, [1.0], bounds, method="highs", options=exact)
     if result.status != 0:
         return None
@@ -186,9 +193,12 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     at = np.concatenate([[0], np.cumsum(dims)])
     nu = np.concatenate([B.T @ V[j] for j, B in enumerate(bases)] + [point.e])
     kappa, t = point.kappa[tight], point.value
+    if _SECONDS * (len(nu) + len(kappa)) ** 3 > 0.1 * time_left():
+        return None
     spare = np.where(rho > 10, 16 * 2.0**-52, 0.0)  # rounding of the outputs at long samples
     size = np.inf
     for step_ in range(30):
+        check_time("polishing the network of largest margin")
         residual, jacobian = _system(M, rho, spare, nu, kappa, t, at)
         before, size = size, float(np.abs(residual).max())
         if step_ > 3 and size > 0.5 * before:
@@ -239,8 +249,18 @@ def _newton_step(jacobian: Array, residual: Array) -> Array:
         small = np.abs(step).max() < 1e-2
         if small and np.abs(jacobian @ step + residual).max() <= 1e-3 * np.abs(residual).max() + 1e-15:
             break
-        step = np.linalg.lstsq(jacobian, -residual, rcond=cut)[0]
+        check_time("polishing the network of largest margin")
+        step = _least_squares(jacobian, -residual, cut)
     return np.asarray(step)
+
+
+def _least_squares(A: Array, b: Array, cut: float) -> Array:
+    """Solve in the least-squares sense; large systems by a pivoted factorisation, several times faster than an SVD."""
+    if A.shape[1] <= LARGE:
+        return np.asarray(np.linalg.lstsq(A, b, rcond=cut)[0])
+    from scipy.linalg import lstsq
+
+    return np.asarray(lstsq(A, b, cut, lapack_driver="gelsy", check_finite=False)[0])
 
 
 def _system(

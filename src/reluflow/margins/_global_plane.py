@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import check_time, time_left
 from ._global_inner import exact_gain
 from ._global_master import Point
 
@@ -65,6 +66,7 @@ def solve_plane(plane: Plane) -> Point | None:
     """Best network over all cells of the plane, to about the rounding of the margin, with its dual weights."""
     guess = 1e-3
     for tol in (1e-8, 1e-12):  # the first pass finds the size of the margin, in whose units the second works
+        check_time("solving for all cells of the plane")
         masses, kappa = _program(plane, guess, tol)
         total = float(kappa @ (1 / plane.rho))
         if not (np.isfinite(total) and total > 0 and masses.sum() > 0):
@@ -120,6 +122,7 @@ def _program(plane: Plane, scale: float, tol: float) -> tuple[Array, Array]:
     objective[tau.ravel()] = 1.0
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
+    settings.time_limit = max(time_left(), 0.01)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.equilibrate_max_iter = 50
     settings.equilibrate_min_scaling, settings.equilibrate_max_scaling = 1e-8, 1e8

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size
+from ..problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size, require_dataset
 from ..problem._network import check_slope
 from ._grouped_polish import Polished, descend, polish
 from ._grouped_solve import Array, Index, Program, Sides, Start, interior, project_all
@@ -40,7 +40,7 @@ class GroupedResiduals:
         return max(self.primal, self.cone, self.dual, self.stationarity, self.complementarity, self.gap)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupedMargin:
     r"""Solution of `grouped_margin`, with what proves it.
 
@@ -113,6 +113,11 @@ class GroupedMargin:
         """
         root = np.sqrt(self.norms[self.living])
         return Network(self.v[self.living] / root[:, None], self.signs[self.living] * root, self.slope)
+
+    def __repr__(self) -> str:
+        state = "verified" if self.verified else "NOT verified"
+        groups = f"{self.living.size} of {len(self.norms)} groups alive"
+        return f"GroupedMargin: margin={self.margin:.10g}, {groups}, {self.active.size} points active, {state}"
 
 
 def grouped_margin(
@@ -222,8 +227,7 @@ def grouped_margin(
 
 
 def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) -> tuple[Sides, Array]:
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     side, sign = np.asarray(patterns), np.asarray(signs)
     if side.ndim != 2 or side.shape[0] == 0 or side.shape[1] != data.n:
         raise ProblemError(f"patterns has shape {side.shape}; one row a group and {data.n} columns are needed.")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..problem import check_time
 from ._grouped_solve import Array, Index, Program, Wide
 
 
@@ -68,6 +69,7 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
     top = one * max(float(t.sum()), 1.0)
     state = Path(lam, np.full(lam.size, top), np.full(k, lam.mean()), np.full(k, top), t, np.full(t.size, one))
     for _ in range(400):
+        check_time("solving for the groups of neurons")
         lam, slack, push, room, t, hidden = state
         c = flat.forces(lam, push)
         effect = flat.gain * (c @ flat.rows.T)

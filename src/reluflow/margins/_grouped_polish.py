@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import check_time
 from ._grouped_path import balanced_solve, flatten, follow_path
 from ._grouped_solve import Array, Index, Program, Projection, Start, Wide, project, project_all
 
@@ -161,6 +162,7 @@ def _newton(program: Program, active: Index, living: Index, lam: Wide, t: Wide, 
     gain = program.gain[np.ix_(living, active)].astype(np.longdouble)
     best = np.inf
     for _ in range(30):
+        check_time("solving for a margin")
         forces = program.forces(lam[active], living, active)
         shadows = []
         for g, force in zip(living, forces, strict=True):

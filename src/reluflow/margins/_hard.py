@@ -15,7 +15,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import DataError, Dataset, NotSeparable, Undecided
+from ..problem import DataError, Dataset, NotSeparable, Stopped, Undecided, require_dataset
 from ..problem._arrays import Array, as_float_array, check_range
 from ._hard_active import Separated, Stuck, active_set
 from ._hard_exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
@@ -197,6 +197,7 @@ def max_margin(data: Dataset) -> MarginSolution:
     >>> solution.support
     array([0, 1])
     """
+    require_dataset(data)
     return hard_margin(data.signed)
 
 
@@ -231,6 +232,7 @@ def class_margins(data: Dataset) -> tuple[MarginSolution, MarginSolution]:
     >>> minus.support
     array([2, 3])
     """
+    require_dataset(data)
     data.require_both_classes("class_margins")
     return _of_class(data, data.positives, "positive"), _of_class(data, data.negatives, "negative")
 
@@ -249,6 +251,8 @@ def _of_class(data: Dataset, members: Index, name: str) -> MarginSolution:
     except NotSeparable as error:
         message = f"the {name} class has no margin of its own: {error}"
         raise NotSeparable(message, spread(error.certificate), error.residual) from None
+    except Stopped:
+        raise
     except Undecided as error:
         partial = lift(error.partial) if isinstance(error.partial, MarginSolution) else error.partial
         raise Undecided(f"the {name} class: {error}", partial) from None

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..problem import check_time
 from ..problem._arrays import Array
 from ._hard_exchange import exchange
 from ._hard_rows import Index, Rows
@@ -58,6 +59,7 @@ def search(rows: Rows) -> Candidate:
     scale, best, slow = 0.5, np.inf, 0
     found = Candidate(work[:1], np.ones(1), False)
     for _ in range(_ROUNDS):
+        check_time("looking for the linear separator")
         M, level = rows.unit(work), rows.level(work)
         c = _least_distance(M, level, scale)
         if c is None:

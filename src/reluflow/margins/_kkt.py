@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..problem import Dataset, Network, ProblemError, Undecided
+from ..problem._arrays import is_number
 from ..problem._network import Train, check_train
 from ._kkt_lp import Array, Equations, Index, solve
 from ._networks import check_pair, relative_weights
 
+Mask = npt.NDArray[np.bool_]
 
-@dataclass(frozen=True, eq=False)
+_ROUNDING = 32 * float(np.finfo(float).eps)  # of a sum, relative to the size of what is added up
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class KKT:
     r"""What `kkt` found.
 
@@ -52,7 +58,17 @@ class KKT:
 
     def is_kkt(self, tol: float = 1e-9) -> bool:
         """Whether residual and balance are both within ``tol`` (LL-B.8, LL-B.9)."""
+        check_relative("tol", tol)
         return self.residual <= tol and (self.balance is None or self.balance <= tol)
+
+    def __repr__(self) -> str:
+        balance = "" if self.balance is None else f", balance {self.balance:.1e}"
+        verdict = "a KKT direction" if self.is_kkt() else "not a KKT direction"
+        return (
+            f"KKT: {verdict} to 1e-9: residual {self.residual:.1e}{balance}, slackness {self.slackness:.1e}\n"
+            f"  margin {self.margin:.10g}; {self.active.size} of {self.multipliers.size} points active, "
+            f"{(self.multipliers > 0).sum()} with a positive multiplier, {len(self.kinks)} on a kink"
+        )
 
 
 def kkt(
@@ -115,12 +131,11 @@ def kkt(
     check_pair(data, net)
     train = check_train(train)
     for name, tol in (("kink_tol", kink_tol), ("active_tol", active_tol)):
-        if not 0.0 <= tol < 1.0:
-            raise ProblemError(f"{name} = {tol!r} must lie in [0, 1); it is relative.")
+        check_relative(name, tol)
     W, a, _, log_a = relative_weights(net, train)
-    q, terms = _margins(data, net.slope, W, a)
-    lowest = _smallest(q, terms)
-    active = np.flatnonzero(q - lowest <= active_tol * lowest + 32 * np.finfo(float).eps * terms)
+    q, terms, none = _margins(data, net.slope, W, a)
+    lowest = _smallest(q, terms, none)
+    active = np.flatnonzero(q - lowest <= active_tol * lowest + _ROUNDING * terms)
     equations, kink = _equations(data, net.slope, W, a, active, kink_tol)
     hat, s = solve(equations)
     off = equations.residual(hat, s)
@@ -150,19 +165,30 @@ def kkt(
     )
 
 
-def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Array]:
-    """Margins of all points and the size of what was added up for each."""
+def check_relative(name: str, tol: float) -> None:
+    """Refuse a tolerance that is no part of the whole."""
+    if not is_number(tol) or not 0.0 <= tol < 1.0:  # nan is refused too
+        raise ProblemError(f"{name} = {tol!r}: a number in [0, 1) is needed; it is relative.")
+
+
+def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Array, Mask]:
+    """Margins of all points, the size of what was added up for each, and where no neuron says anything."""
     z = data.X @ W.T
     out = np.where(z > 0, z, slope * z)
-    return data.y * (out @ a), np.abs(out) @ np.abs(a) + data.norms * float(np.linalg.norm(W, axis=1) @ np.abs(a))
+    sizes = np.linalg.norm(W, axis=1)
+    silent = (a == 0) | (np.abs(data.X) @ np.abs(W).T == 0)
+    if slope == 0:
+        silent |= z < -_ROUNDING * np.outer(data.norms, sizes)
+    return data.y * (out @ a), np.abs(out) @ np.abs(a) + data.norms * float(sizes @ np.abs(a)), silent.all(axis=1)
 
 
-def _smallest(q: Array, terms: Array) -> float:
-    i = int(np.argmin(q))
-    rounding = 32 * np.finfo(float).eps * terms[i]
-    if q[i] > rounding:
+def _smallest(q: Array, terms: Array, none: Mask) -> float:
+    """Return the smallest margin; a sum that cancels is neither positive nor not, whatever its last digits are."""
+    i = int(np.argmin(np.where(none, 0.0, q)))
+    rounding = _ROUNDING * terms[i]
+    if q[i] > rounding and not none[i]:
         return float(q[i])
-    if q[i] < -rounding or terms[i] == 0 or q[i] == 0:
+    if q[i] < -rounding or none[i]:
         raise ProblemError(
             f"the network does not classify point {i} ({int((q <= 0).sum())} of {q.size} in all): a KKT direction "
             "of the margin problem needs q_i > 0 for every i. Train further, or drop those points."

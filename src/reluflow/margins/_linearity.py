@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Network, ProblemError
+from ..problem import Network, ProblemError, check_time
 from ._networks import Array, check_network, relative_weights
 
 # Exact arithmetic on more weights than this takes too long to be worth it.
@@ -25,7 +25,7 @@ _MOST_LINES = 300
 _EPS = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Linearity:
     r"""Answer of `linearity`.
 
@@ -59,6 +59,10 @@ class Linearity:
         if self.direction is None or not np.isfinite(self.wedge):
             return np.zeros(len(points), dtype=bool)
         return np.asarray(np.abs(points @ self.direction) > self.wedge * np.linalg.norm(points, axis=1))
+
+    def __repr__(self) -> str:
+        verdict = {True: "the sign is linear", False: "the sign is not linear", None: "not decided"}[self.linear]
+        return f"Linearity: {verdict} ({self.evidence})\n  {self.why}"
 
 
 def linearity(net: Network, tol: float = 1e-9, seed: int = 0) -> Linearity:
@@ -244,6 +248,7 @@ def _merge_lines(W: Array, rows: list[_Vector], out: list[Fraction]) -> list[tup
 def _in_the_plane(lines: list[tuple[Fraction, _Vector]], m: _Vector, alpha: Fraction) -> bool:
     """In two dimensions E is linear between rays, so the inequality need only hold on them."""
     for x in [*([-r[1], r[0]] for _, r in lines), [-m[1], m[0]], m]:
+        check_time("deciding whether the network is linear")
         odd = abs(m[0] * x[0] + m[1] * x[1])
         even = abs(sum((e * abs(r[0] * x[0] + r[1] * x[1]) for e, r in lines), Fraction(0)))
         if even != 0 if odd == 0 else (1 - alpha) * even >= (1 + alpha) * odd:
@@ -334,6 +339,7 @@ def _search(W: Array, a: Array, slope: float, m: Array, seed: int) -> tuple[Arra
     ):
         gain = np.full(len(base), -np.inf)
         for sine in sines:
+            check_time("looking for where the network is not linear")
             for side in (1.0, -1.0):
                 x = np.sqrt(1 - sine**2) * base + side * sine * axis
                 gap = (1 - slope) * np.abs(_even(W, a, x)) - (1 + slope) * size * sine

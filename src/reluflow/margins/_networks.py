@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Loss, Network, ProblemError
+from ..problem import Dataset, Loss, Network, ProblemError, require_dataset
 from ..problem._loss import LossName
-from ..problem._network import Train, check_train
+from ..problem._network import Train, check_train, misfit
 
 Array = npt.NDArray[np.float64]
 
@@ -20,11 +20,10 @@ _LOG_RANGE = 600.0
 
 def check_pair(data: Any, net: Any) -> None:
     """Refuse what is not a dataset and a network of the same dimension."""
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     check_network(net)
     if data.d != net.d:
-        raise ProblemError(f"the data have {data.d} features but the network has {net.d} inputs.")
+        raise ProblemError(misfit(data.d, net.d))
 
 
 def check_network(net: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..problem import Dataset, NotSeparable, ProblemError
 from ..problem._arrays import Array
 from ..problem._network import check_slope
+from ..problem._words import count
 from ._hard import MarginSolution, hard_margin
 from ._hard_rows import Index
 
@@ -69,7 +70,7 @@ class OneNeuron:
     def __repr__(self) -> str:
         return (
             f"OneNeuron: sign={self.sign:+d}, slope={self.slope:g}, gamma={self.gamma:.10g}, "
-            f"{self.support.size} tight points, kappa={self.kappa:.6g}"
+            f"{count(self.support.size, 'tight point')}, kappa={self.kappa:.6g}"
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Dataset, ProblemError
+from ..problem import Dataset, check_time, require_dataset
 from ._global import global_max_margin
 from ._global_bracket import bracket
 from ._one_neuron import OneNeuron, one_neuron
@@ -106,8 +106,7 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     >>> one_signed_margins(data, slope=0.2)
     OneSignedMargins: A.5 holds (0.1118033989 against 0.5), A.5* fails (1.431782106)
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     neuron = one_neuron(data, slope, sign)
     alpha, threshold = neuron.slope, 0.5 * neuron.gamma
     sub = data.subset(neuron.support)
@@ -133,5 +132,8 @@ def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
     basis = right[size > 1e-12 * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
     held = signed @ basis / scale, neuron.weights[neuron.support]
-    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 100_000, 1e-9, 100, held)
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 1_000_000, 1e-9, 100, held)
+    if found.stopped == "interrupted":
+        raise KeyboardInterrupt
+    check_time("comparing the margins of one-signed networks")
     return Bounds(found.lower * scale, found.upper * scale)

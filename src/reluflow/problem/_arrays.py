@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataError, ReluflowError
+from .errors import DataError, ProblemError, ReluflowError
 
 Array = npt.NDArray[np.float64]
 
@@ -46,9 +49,62 @@ def check_size(what: str, *shape: int, error: type[ReluflowError] = DataError) -
         )
 
 
+def opened(value: Any, name: str, error: type[ReluflowError]) -> Any:
+    """Turn tensors and pandas objects into what NumPy takes as it is; anything else is returned unchanged.
+
+    Tensors are detached from their graph. Of pandas the nullable types are numbers as long as nothing is missing, and
+    a column of True and False is 1 and 0.
+    """
+    if hasattr(value, "detach") and hasattr(value, "requires_grad"):
+        tensor = value.detach().cpu()
+        try:
+            try:
+                return tensor.numpy()
+            except TypeError:  # bfloat16, which NumPy does not know
+                return tensor.double().numpy()
+        except (TypeError, RuntimeError) as exc:
+            raise error(f"{name} is a tensor that is no plain array ({exc}); pass {name}.to_dense().") from None
+    if hasattr(value, "columns") and hasattr(value, "isna"):
+        return _frame(value, name, error)
+    if hasattr(value, "isna") and hasattr(value, "to_numpy"):
+        return _series(value, name, error)
+    return value
+
+
+def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
+    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
+    done = []
+    for column in columns:
+        what = f"{name}[{column.name!r}]"
+        found = _series(column, what, error)
+        if found.dtype.kind == "b":
+            found = found.astype(np.int8)
+        if found.dtype.kind not in "iuf":
+            shown = f", e.g. {str(found[0])[:40]!r}" if len(found) else ""
+            raise error(
+                f"{what} has dtype {column.dtype}{shown}; numbers are needed. Leave the column out "
+                f"(drop_columns={str(column.name)!r}), or turn it into numbers first."
+            )
+        done.append(as_float_array(found, what, 1, error))  # one by one: joined, large integers would be rounded
+    return np.column_stack(done) if done else np.empty(frame.shape)
+
+
+def _series(series: Any, name: str, error: type[ReluflowError]) -> Any:
+    missing = np.flatnonzero(series.isna())
+    if missing.size:
+        first = int(missing[0])
+        raise error(
+            f"{name}: row {first} (counted from 0) is missing, {getattr(series, 'iloc', series)[first]} "
+            f"({missing.size} missing in all); every entry must be a finite number. Fill it in or drop those rows."
+        )
+    dtype = getattr(series.dtype, "numpy_dtype", None)  # of Float64, Int64, boolean
+    return series.to_numpy() if dtype is None or dtype.kind not in "biuf" else series.to_numpy(dtype=dtype)
+
+
 def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError]) -> Array:
     """Copy ``value`` into a read-only float64 array, refusing every lossy or doubtful conversion."""
     shape_word = {1: "one-dimensional", 2: "two-dimensional"}[ndim]
+    value = opened(value, name, error)
     if hasattr(value, "toarray"):
         raise error(f"{name} is a sparse matrix ({type(value).__name__}); pass {name}.toarray().")
     if np.ma.isMaskedArray(value) and np.ma.is_masked(value):
@@ -56,7 +112,10 @@ def as_float_array(value: Any, name: str, ndim: int, error: type[ReluflowError])
     try:
         raw = np.asarray(value)
     except (ValueError, TypeError) as exc:
-        raise error(f"{name} is not a rectangular array of numbers: {exc}.") from None
+        words = str(exc).rstrip(".")
+        raise error(
+            f"{name} is not a rectangular array of numbers ({words}); give every row the same number of entries."
+        ) from None
     if raw.dtype.kind not in "iuf":
         raise error(
             f"{name} has dtype {raw.dtype}, which is not a real number type; convert it yourself first, "
@@ -116,7 +175,7 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
                 raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
-        raise error(f"there is no file {file}.") from None
+        raise error(f"there is no file {file}; check the name and the folder.") from None
     except IsADirectoryError:
         raise error(f"{file} is a directory; an NPZ file is needed.") from None
     except error:
@@ -130,6 +189,40 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
         remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
         raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
     return arrays
+
+
+def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
+    """Return the file to write, or refuse it: another ending, no such folder, a folder itself.
+
+    >>> write_to("run.npz", (".npz", ".csv")).name
+    'run.npz'
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {', '.join(endings)}.")
+    file = Path(path)
+    if "\0" in str(file):
+        raise ProblemError(f"{str(file)!r} is no file name: it contains a NUL character.")
+    if file.is_dir():
+        raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")
+    if file.suffix.lower() not in endings:
+        given = f"its ending is {file.suffix}" if file.suffix else "it has no ending"
+        need = ("one of " if len(endings) > 1 else "") + ", ".join(endings)
+        raise ProblemError(
+            f"{file} cannot be written: {given}, but {need} is needed; name it {file.with_suffix(endings[0])}."
+        )
+    if not file.parent.is_dir():
+        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
+    return file
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], *endings: str) -> Iterator[Path]:
+    """Give the file to write (see `write_to`); what the system says against it becomes a `ProblemError`."""
+    file = write_to(path, endings)
+    try:
+        yield file
+    except OSError as exc:
+        raise ProblemError(f"{file} cannot be written: {exc.strerror or exc}.") from None
 
 
 def digest(*parts: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Array, as_float_array, check_range, digest, is_number, read_npz
+from ._arrays import Array, as_float_array, check_range, digest, is_number, read_npz, writing
 from ._dataset import Dataset
 from .errors import ProblemError
 
@@ -152,7 +152,12 @@ class Network:
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != self.d:
             raise ProblemError(
-                f"the points have shape {points.shape} but the network has {self.d} inputs; (n, {self.d}) is needed."
+                f"the points have shape {points.shape} but the network has {self.d} inputs; (n, {self.d}) is needed"
+                + (
+                    " (if its last input is a bias, append a column of ones)."
+                    if points.ndim == 2 and points.shape[1] == self.d - 1
+                    else "."
+                )
             )
         return np.asarray(points @ W.T)
 
@@ -169,9 +174,10 @@ class Network:
         (array([2.]), -6000.0)
         """
         weight = np.add(*self.log_scales)
-        top = float(weight.max())
+        top = _top(weight, self.W.any(axis=1) & (self.a != 0))
         with np.errstate(under="ignore"):
-            return np.asarray(self.activate(self.preactivations(X)) @ (self.a * np.exp(weight - top))), top
+            size = self.a * np.exp(np.minimum(weight - top, 0.0))
+            return np.asarray(self.activate(self.preactivations(X)) @ size), top
 
     def margins(self, data: Dataset) -> Array:
         """``q_i = y_i f(x_i)`` at the real scale."""
@@ -184,10 +190,12 @@ class Network:
         log_scale cancels exactly instead of to the rounding of its own size.
         """
         log_w, log_a = self.log_scales
-        top = float(log_w.max() if train == "first" else max(log_w.max(), log_a.max()))
+        scales, there = np.concatenate(self.log_scales), np.concatenate([self.W.any(axis=1), self.a != 0])
+        top = _top(log_w, there[: self.p]) if train == "first" else _top(scales, there)
+        # The scale of a weight that is 0 may be far larger than those that count.
         with np.errstate(under="ignore"):
-            W = self.W * np.exp(log_w - top)[:, None]
-            a = self.a * np.exp(log_a - (0.0 if train == "first" else top))
+            W = self.W * np.exp(np.minimum(log_w - top, 0.0))[:, None]
+            a = self.a * (np.exp(log_a) if train == "first" else np.exp(np.minimum(log_a - top, 0.0)))
         norm = np.linalg.norm(W) if train == "first" else np.hypot(np.linalg.norm(W), np.linalg.norm(a))
         if norm == 0:
             raise ProblemError(
@@ -235,7 +243,7 @@ class Network:
     # -- keeping it ---------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write an NPZ file with arrays only (no pickle)."""
+        """Write an NPZ file (ending ``.npz``) with arrays only (no pickle)."""
         arrays: dict[str, Any] = {
             "W": self.W,
             "a": self.a,
@@ -244,8 +252,8 @@ class Network:
         }
         if self.log_scale_out is not None:
             arrays["log_scale_out"] = np.asarray(self.log_scale_out)
-        with Path(path).open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        with writing(path, ".npz") as file, file.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **arrays)
 
     @staticmethod
     def load(path: str | Path) -> Network:
@@ -286,6 +294,11 @@ class Network:
         return Network, (self.W, self.a, self.slope, self.log_scale, self.log_scale_out)
 
 
+def _top(scales: Array, there: npt.NDArray[np.bool_]) -> float:
+    """Return the largest scale of a weight that is not 0."""
+    return float(scales[there].max()) if there.any() else float(scales.max())
+
+
 def check_slope(slope: Any) -> float:
     """Return the activation slope as a float, or refuse it."""
     if not is_number(slope):
@@ -294,7 +307,7 @@ def check_slope(slope: Any) -> float:
         raise ProblemError(
             f"slope = {slope!r} is outside [0, 1]: 0 is ReLU, 1 is a linear network, between them leaky ReLU."
         )
-    return float(slope)
+    return float(slope) + 0.0  # minus zero is zero
 
 
 def check_train(train: Any) -> Train:
@@ -302,6 +315,17 @@ def check_train(train: Any) -> Train:
     if train not in ("both", "first"):
         raise ProblemError(f"train = {train!r} is not known; choose 'both' (layers) or 'first' (second layer frozen).")
     return train  # type: ignore[no-any-return]
+
+
+def misfit(features: int, inputs: int) -> str:
+    """Say what to do about data and a network of different dimension."""
+    given = f"the data have {features} features but the network has {inputs} inputs"
+    if inputs == features + 1:
+        return (
+            f"{given}; if its last input is a bias, the data need the constant feature: data.with_bias(1.0). Else "
+            f"initialise the network with d={features}."
+        )
+    return f"{given}; initialise it with d={features}."
 
 
 def _as_log_scale(value: Any, name: str, p: int) -> float | Array:

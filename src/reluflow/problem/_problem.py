@@ -8,12 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from ._arrays import Array, digest
-from ._dataset import Dataset
+from ._dataset import Dataset, require_dataset
 from ._loss import Loss, LossName
-from ._network import Network, Train, check_train
+from ._network import Network, Train, check_train, misfit
 from .errors import ProblemError
 
 Reduction = Literal["mean", "sum"]
+
+#: Logarithms of sizes are kept: beyond this one their rounding exceeds what anything could be told by.
+LARGEST_LOG = 1e8
+_LARGEST_OUTPUT = 600.0  # logarithm; a double holds e^709, and products with outputs are formed
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -56,16 +60,14 @@ class Problem:
         reduction: Reduction = "mean",
         train: Train = "both",
     ) -> None:
-        if not isinstance(data, Dataset):
-            raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+        require_dataset(data)
         if not isinstance(net, Network):
             raise ProblemError(f"net must be a Network, not {type(net).__name__}; initialize(d, width=...) draws one.")
         if data.d != net.d:
-            raise ProblemError(
-                f"the data have {data.d} features but the network has {net.d} inputs; initialise it with d={data.d}."
-            )
+            raise ProblemError(misfit(data.d, net.d))
         if reduction not in ("mean", "sum"):
             raise ProblemError(f"reduction = {reduction!r} is not known; choose 'mean' or 'sum'.")
+        _check_size(data, net)
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "net", net)
         object.__setattr__(self, "loss", loss if isinstance(loss, Loss) else Loss(loss))
@@ -116,3 +118,32 @@ class Problem:
     def __repr__(self) -> str:
         layers = "both layers" if self.train == "both" else "first layer"
         return f"Problem: {self.reduction} {self.loss.name} loss, {layers} trained\n  {self.data!r}\n  {self.net!r}"
+
+
+def require_problem(problem: object) -> None:
+    """Raise a `ProblemError` unless this is a `Problem`."""
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"problem must be a Problem, not {type(problem).__name__}; as_problem(X, y, width=50) makes one of data, "
+            "Problem(data, net) of data and a network."
+        )
+
+
+def _check_size(data: Dataset, net: Network) -> None:
+    """Refuse a start that is too small or too large for its logarithms, or its outputs, to be computed with."""
+    sizes = np.concatenate([net.log_norms, net.log_outs])
+    sizes = sizes[np.isfinite(sizes)]
+    if sizes.size and (worst := float(sizes[np.argmax(np.abs(sizes))])) and abs(worst) > LARGEST_LOG:
+        raise ProblemError(
+            f"the start has weights of size e^{worst:.6g}, but sizes from e^-{LARGEST_LOG:.0e} to e^{LARGEST_LOG:.0e} "
+            "are needed: beyond, the rounding of logarithms exceeds all that a flow could be told by. Choose a "
+            f"log_scale between -{LARGEST_LOG:.0e} and {LARGEST_LOG:.0e}."
+        )
+    largest = float(np.logaddexp.reduce(net.log_norms + net.log_outs) + np.log(data.norms.max()))
+    if largest > _LARGEST_OUTPUT:
+        both = 2 if net.log_scale_out is None else 1  # both layers shrink with log_scale, or the first alone
+        allowed = float(np.max(net.log_scale)) - (largest - _LARGEST_OUTPUT) / both
+        raise ProblemError(
+            f"the outputs of the start may reach e^{largest:.6g}, but at most e^{_LARGEST_OUTPUT:g} can be computed "
+            f"with; make the weights smaller: log_scale at most {np.floor(allowed):.6g}."
+        )

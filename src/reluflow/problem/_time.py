@@ -34,10 +34,28 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     >>> time_left()
     inf
     """
-    if seconds is not None and not (is_number(seconds) and 0 < seconds):  # nan is refused too
+    if seconds is not None and not (is_number(seconds) and seconds > 0):  # nan is refused too
         raise ProblemError(f"time_limit = {seconds!r}: a positive number of seconds is needed; leave it out for none.")
     end = np.inf if seconds is None else time.monotonic() + float(seconds)
     token = _END.set(min(end, _END.get()))
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+@contextmanager
+def part_of_time(share: float) -> Iterator[None]:
+    """Let what is done inside take at most this part of the time that is left, so that some is left for what follows.
+
+    Examples
+    --------
+    >>> with time_limit(60), part_of_time(0.5):
+    ...     time_left() <= 30
+    True
+    """
+    left = time_left()
+    token = _END.set(min(_END.get(), time.monotonic() + share * left))
     try:
         yield
     finally:
@@ -57,10 +75,10 @@ def check_time(doing: str, partial: Any = None) -> None:
     doing : str
         What is being done, for the message: ``following the flow``.
     partial : object, optional
-        What there is so far.
+        What there is so far, or a function that makes it: called only if time is over.
     """
     if time_left() <= 0:
         raise OutOfTime(
-            f"the time limit ended while {doing}; a larger time limit goes on, and what was found so far is kept.",
-            partial,
+            f"the time limit ended while {doing}; what was found so far is kept, and a larger time limit goes on.",
+            partial() if callable(partial) else partial,
         )

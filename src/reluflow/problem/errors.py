@@ -18,10 +18,27 @@ class ReluflowError(Exception):
     Attributes
     ----------
     exit_code : int
-        What the command line exits with: 2 for bad input, 3 for an undecided question.
+        What the command line exits with: 2 for bad input, 3 for an undecided question, 130 after Ctrl-C.
+    remedy : str
+        How to get there.
+
+    Examples
+    --------
+    >>> ReluflowError("width = 0 was given, but at least 1 neuron is needed; raise the width.").remedy
+    'raise the width.'
     """
 
     exit_code = 2
+    _general = "reluflow VERB --help shows what is expected; docs/ and the docstrings have examples."
+
+    @property
+    def remedy(self) -> str:
+        """How to get there: the last clause of the message, or its last sentence, else what helps in general."""
+        for mark in ("; ", ". "):
+            _, found, last = str(self).rpartition(mark)
+            if found:
+                return last
+        return self._general
 
 
 class DataError(ReluflowError, ValueError):
@@ -43,6 +60,8 @@ class NotSeparable(ReluflowError):
         ``|certificate @ signed| / (certificate @ norms)``: how exactly the combination vanishes.
     """
 
+    _general = "take out or relabel points that contradict each other, or add features that tell them apart."
+
     def __init__(self, message: str, certificate: npt.NDArray[np.float64], residual: float) -> None:
         super().__init__(message, certificate, residual)  # all of it, so that the error pickles
         self.certificate = certificate
@@ -56,6 +75,7 @@ class Undecided(ReluflowError):
     """Neither answer could be verified. ``partial`` holds everything that was found."""
 
     exit_code = 3
+    _general = "more time, steps or accuracy may decide it; what was found so far is kept."
 
     def __init__(self, message: str, partial: Any = None) -> None:
         super().__init__(message, partial)
@@ -69,11 +89,15 @@ class BudgetExceeded(Undecided):
     """The allowed work was used up before the question was decided. ``partial`` holds what there is."""
 
 
-class OutOfTime(BudgetExceeded):
+class Stopped(BudgetExceeded):
+    """Work was ended from outside. Who can go on without an answer must let this pass: nobody waits for the rest."""
+
+
+class OutOfTime(Stopped):
     """The time limit ended first. ``partial`` holds what there is."""
 
 
-class Interrupted(BudgetExceeded):
+class Interrupted(Stopped):
     """The user interrupted the work (Ctrl-C). ``partial`` holds what there is."""
 
     exit_code = 130

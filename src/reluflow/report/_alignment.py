@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..problem import ProblemError
+from ..problem._arrays import write_to, writing
 from ..sectors import extremal_directions
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ..dynamics import Alignment
+    from ..problem import Dataset
 
 # Okabe and Ito: told apart by every eye, and in grey print by the marks and line styles beside them.
 PLUS, MINUS, REST = "#0072B2", "#D55E00", "#777777"
 _MOST = 200  # neurons drawn; more are only ink
 _STEPS = 240
+_PICTURES = (".png", ".svg", ".pdf")
 
 
-def plot_alignment(early: Alignment, path: str | Path) -> Path:
+def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     """Draw sectors, samples, extremal directions and the paths of the neurons; 2-D data only.
 
     Left: the plane, cut into sectors by the lines on which an activation changes, with the samples and the extremal
@@ -30,13 +35,14 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     ----------
     early : Alignment
         What `reluflow.align` returned.
-    path : path
+    path : path, optional
         Where to write; the ending chooses the format (png, svg, pdf).
 
     Returns
     -------
-    Path
+    matplotlib.figure.Figure
     """
+    check_path(path)
     data = early.problem.data
     if data.d != 2:
         raise ProblemError(f"the picture of sectors needs data in the plane; these have d = {data.d}.")
@@ -46,12 +52,32 @@ def plot_alignment(early: Alignment, path: str | Path) -> Path:
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_plane(left, early)
     _draw_paths(right, early)
-    file = Path(path)
-    try:
-        figure.savefig(file, dpi=150)
-    except (OSError, ValueError) as exc:
-        raise ProblemError(f"{file} cannot be written: {exc}") from None
-    return file
+    return written(figure, path)
+
+
+def check_path(path: str | Path | None) -> None:
+    """Refuse a file that a picture cannot be written to, before it is drawn."""
+    if path is not None:
+        write_to(path, _PICTURES)
+
+
+def written(figure: Figure, path: str | Path | None) -> Figure:
+    """Write a picture, if a file is named, and return it."""
+    if path is not None:
+        with writing(path, *_PICTURES) as file:
+            figure.savefig(file, dpi=150)
+    return figure
+
+
+def axis_labels(data: Dataset) -> dict[str, str]:
+    r"""Name the two axes of the plane after the columns, if they have names.
+
+    >>> from reluflow import Dataset
+    >>> axis_labels(Dataset([[1.0, 2.0]], [1], names=["size", "cost in $"]))
+    {'xlabel': 'size', 'ylabel': 'cost in \\$'}
+    """
+    names = ("$x_1$", "$x_2$") if data.names is None else [name.replace("$", r"\$") for name in data.names]
+    return {"xlabel": names[0], "ylabel": names[1]}
 
 
 def _draw_plane(axes: Any, early: Alignment) -> None:
@@ -71,9 +97,9 @@ def _draw_plane(axes: Any, early: Alignment) -> None:
             label = f"strict local {kind}ima of G" if k == 0 else None
             axes.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "ls": style, "lw": 1.8})
             axes.plot([], [], color=colour, ls=style, label=label)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
     axes.set_title("data, sectors, extremal directions")
-    axes.legend(loc="upper right", fontsize=8, framealpha=0.9)
+    _legend_below(axes)
 
 
 def _draw_paths(axes: Any, early: Alignment) -> None:
@@ -100,7 +126,12 @@ def _draw_paths(axes: Any, early: Alignment) -> None:
     axes.set_yticks(range(0, 361, 45))
     more = f", first {_MOST} of {early.p}" if early.p > _MOST else ""
     axes.set_title(f"neurons turning; dots are events{more}")
-    axes.legend(loc="upper right", fontsize=8, framealpha=0.9)
+    _legend_below(axes)
+
+
+def _legend_below(axes: Any) -> None:
+    """Explain the marks where no sample and no neuron can be."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8)
 
 
 def _angle(directions: Any) -> Any:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data import plain
+from ..data import plain, takes_data
 from ..dynamics import Limit, Trajectory, limit
-from ..problem import Network, Problem, ProblemError, Undecided
-from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
+from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
+from ..problem import time_limit as within
+from ..problem._arrays import writing
+from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ._explain_sights import Sight, sights
+from ._headline import headline
+
+Item = TypeVar("Item")
 
 _LIMIT = "limit"
+_FOR_THEORY = 0.3  # largest part of the time limit for what the theorems say beforehand
+_FOR_FLOW = 0.85  # largest part of what is left then for the flow, so that it can still be compared with them
 _SAME = 1e-7  # relative; the margin of a confirmed limit has a residual of at most 1e-9
 
 
@@ -103,9 +110,13 @@ class Explanation:
     sights : tuple of Sight
         What can be seen in the run and its limit, and which claims cover it.
     troubles : tuple of str
-        What could not be decided on the way.
+        What could not be decided on the way, or was cut short, and by what.
+    interrupted : bool
+        Whether Ctrl-C ended it.
     command : str or None
         How to make it again.
+    hints : tuple of Hint
+        Preparations of the data after which more claims would apply.
     """
 
     problem: Problem
@@ -117,22 +128,39 @@ class Explanation:
     sights: tuple[Sight, ...] = ()
     troubles: tuple[str, ...] = ()
     command: str | None = None
+    interrupted: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    hints: tuple[Hint, ...] = ()
 
     @cached_property
     def summary(self) -> Summary:
         """The outcome."""
         return _summarize(self)
 
+    @cached_property
+    def headline(self) -> tuple[str, str]:
+        """What is learned, and why, in two plain sentences; where no limit was confirmed, that, and why not."""
+        return headline(self)
+
     @property
     def sentence(self) -> str:
-        """The outcome in one sentence, or two where the flow was not followed to its limit."""
-        return self.summary.sentence + ("" if self.limit is not None else " No limit was confirmed.")
+        """The outcome in one sentence; where the flow was not followed to its limit, that comes first."""
+        if self.limit is not None:
+            return self.summary.sentence
+        return f"no limit was confirmed; as far as the flow was followed, {self.summary.sentence}"
 
     @property
     def exit_code(self) -> int:
-        """4 if a claim that applies was contradicted, else 0."""
-        return 4 if self.summary.contradicted else 0
+        """What the command line exits with.
+
+        130 if Ctrl-C ended it; else 4 if a claim that applies was contradicted; else 3 if no limit was confirmed or a
+        part was cut short (``troubles`` says which); else 0.
+        """
+        if self.interrupted:
+            return 130
+        if self.summary.contradicted:
+            return 4
+        return 3 if self.limit is None or self.troubles else 0
 
     def text(self, width: int = 100, color: bool = False) -> str:
         """Render for a terminal."""
@@ -144,6 +172,7 @@ class Explanation:
         """Everything that fits into a JSON document; of the trajectory a summary."""
         run = self.trajectory
         return {
+            "headline": list(self.headline),
             "problem": _describe(self.problem),
             "findings": [item.to_dict() for item in self.findings],
             "predictions": [item.to_dict() for item in self.predictions],
@@ -154,19 +183,21 @@ class Explanation:
             "summary": {**plain(self.summary), "contradicted": len(self.summary.contradicted)},
             "sentence": self.sentence,
             "troubles": list(self.troubles),
+            "interrupted": self.interrupted,
+            "exit_code": self.exit_code,
+            "hints": [item.to_dict() for item in self.hints],
+            "notes": list(self.problem.data.notes),
             "settings": plain(self.settings),
             "command": self.command,
             "versions": versions(),
         }
 
     def html(self, path: str | Path) -> None:
-        """Write one self-contained page, which needs no network."""
+        """Write one self-contained page (ending ``.html``), which needs no network."""
         from ._page import page
 
-        try:
-            Path(path).write_text(page(self), encoding="utf-8")
-        except OSError as exc:
-            raise ProblemError(f"{path} cannot be written: {exc.strerror or exc}.") from None
+        with writing(path, ".html", ".htm") as file:
+            file.write_text(page(self), encoding="utf-8")
 
     def __repr__(self) -> str:
         s = self.summary
@@ -177,12 +208,14 @@ class Explanation:
         )
 
 
+@takes_data()
 def explain(
     problem: Problem,
     *,
     rtol: float = 1e-9,
     max_log_time: float = 1e10,
     max_steps: int = 100_000,
+    time_limit: float | None = None,
     command: str | None = None,
     progress: bool | None = None,
 ) -> Explanation:
@@ -191,8 +224,12 @@ def explain(
     Parameters
     ----------
     problem : Problem
+        Or data and how to draw a network, ``explain(X, y, width=50)``: see `as_problem`.
     rtol, max_log_time, max_steps
         As for `limit`. Where that stays undecided, the flow as far as it went is used.
+    time_limit : float, optional
+        Most seconds to spend. When they end, or after Ctrl-C, what was found so far is returned, and ``troubles`` says
+        what was cut short.
     command : str, optional
         How to make it again; shown in the report.
     progress : bool, optional
@@ -211,24 +248,37 @@ def explain(
     'every prediction that applies and could be decided was seen.'
     >>> found.exit_code, round(found.limit.margin, 10)
     (0, 0.5840985669)
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=3, progress=False).limit.kind
+    'margin'
     """
     facts = Facts(problem)
-    with _busy("asking the theorems", progress):
-        findings, predictions = check(facts), predict(facts)
-    troubles: list[str] = []
+    cut = _Cut([], False)
+    settings = {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps}
+    settings |= {} if time_limit is None else {"time_limit": time_limit}
     end: Limit | None = None
     run: Trajectory | None = None
-    try:
-        end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
-        run = end.trajectory
-    except Undecided as error:
-        troubles.append(str(error).replace("is in .partial", "is used here"))
-        run = error.partial if isinstance(error.partial, Trajectory) else None
-    # Times beyond the largest double are inf, and bounds that grow with them too.
-    with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
-        observations = [] if run is None else monitor(facts, run)
-        observations += [] if end is None else _compare_limit(end, predictions)
-        seen = sights(facts, run, end, predictions)
+    seen: tuple[Sight, ...] = ()
+    with within(time_limit):
+        with _busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
+            findings = cut.all(lambda: check(facts))
+            predictions = cut.all(lambda: predict(facts))
+            advice = cut.all(lambda: list(hints(facts)))
+        if not cut.interrupted:
+            try:
+                with part_of_time(_FOR_FLOW):
+                    end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
+            except KeyboardInterrupt:
+                cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
+            except Undecided as error:
+                cut.note(error, 0)
+                end, run = (error.partial if isinstance(error.partial, kind) else None for kind in (Limit, Trajectory))
+        run = end.trajectory if end is not None else run
+        # Times beyond the largest double are inf, and bounds that grow with them too.
+        with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
+            observations = [] if run is None or cut.interrupted else cut.all(lambda: monitor(facts, run))
+            observations += [] if end is None else _compare_limit(end, predictions)
+            if not cut.interrupted:
+                seen = tuple(cut.all(lambda: list(sights(facts, run, end, predictions))))
     return Explanation(
         problem,
         tuple(findings),
@@ -237,10 +287,38 @@ def explain(
         end,
         tuple(observations),
         seen,
-        tuple(troubles),
+        tuple(cut.troubles),
         command,
-        {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps},
+        cut.interrupted,
+        settings,
+        tuple(advice),
     )
+
+
+@dataclass
+class _Cut:
+    """What was cut short on the way."""
+
+    troubles: list[str]
+    interrupted: bool
+
+    def all(self, work: Callable[[], list[Item]]) -> list[Item]:
+        """Return all that a stage finds, or what it has when it is stopped; nothing once Ctrl-C was pressed."""
+        if self.interrupted:
+            return []
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.note(Interrupted("interrupted; what was found so far is kept."))
+            return []
+        except Stopped as error:
+            self.note(error)
+            return error.partial if isinstance(error.partial, list) else []
+
+    def note(self, error: Undecided, place: int | None = None) -> None:
+        """Remember why something is missing."""
+        self.interrupted |= isinstance(error, Interrupted)
+        self.troubles.insert(len(self.troubles) if place is None else place, str(error))
 
 
 def _busy(what: str, progress: bool | None) -> AbstractContextManager[object]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..dynamics import Limit, Trajectory
 from ..margins import MarginSolution, linearity, stable_rank
-from ..problem import NotSeparable, ProblemError, Undecided
+from ..problem import NotSeparable, ProblemError, Stopped, Undecided
+from ..problem._words import count
 from ..theory import Facts, Prediction
 
 _SAME = 1e-7  # relative difference of margins, and distance of unit vectors, up to which they count as one
@@ -28,11 +29,6 @@ class Sight:
 
     text: str
     covered_by: tuple[str, ...] = ()
-
-
-def count(number: int, word: str) -> str:
-    """Count things: ``1 point``, ``2 points``."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def sights(
@@ -98,6 +94,8 @@ def _shape(facts: Facts, end: Limit, by: tuple[str, ...]) -> Iterator[Sight]:
         return
     try:
         classes = facts.class_margins
+    except Stopped:
+        raise
     except (Undecided, NotSeparable, ProblemError):
         return
     living = [g for g in end.living if g.sign]
@@ -109,6 +107,8 @@ def _shape(facts: Facts, end: Limit, by: tuple[str, ...]) -> Iterator[Sight]:
 def _solution(facts: Facts) -> MarginSolution | None:
     try:
         found = facts.max_margin
+    except Stopped:
+        raise
     except Undecided:
         return None
     return None if isinstance(found, NotSeparable) else found
@@ -130,7 +130,9 @@ def _events(facts: Facts, run: Trajectory, predictions: Sequence[Prediction]) ->
         many = count(int(after.sum()), "time")
         yield Sight(f"Neurons still change sides after every point is classified: {many}, the last at {when}.")
     elif grouped:
-        yield Sight(f"{run.events.size} changes of activation, all before the points are classified.", grouped)
+        many = count(run.events.size, "change of activation", "changes of activation")
+        when = ", all before the points are classified" if fitted.any() else ""
+        yield Sight(f"{many}{when}.", grouped)
     slides = kinds == "slide"
     if slides.any():
         neurons, samples = (np.unique(run.events[name][slides]).size for name in ("neuron", "sample"))
@@ -139,4 +141,5 @@ def _events(facts: Facts, run: Trajectory, predictions: Sequence[Prediction]) ->
         final, live = run.final, np.isfinite(run.log_norms[-1])
         dead = int((live & (final.preactivations(facts.data.X) < 0).all(axis=0)).sum())
         if dead:
-            yield Sight(f"{dead} of {run.p} neurons are dead at the end: no sample activates them.", grouped)
+            what = f"{dead} of {count(run.p, 'neuron')} {'is' if dead == 1 else 'are'} dead at the end"
+            yield Sight(f"{what}: no sample activates {'it' if dead == 1 else 'them'}.", grouped)

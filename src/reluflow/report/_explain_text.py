@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..problem._words import count
 from ..theory import Finding
-from ._explain_sights import count
+from ._headline import moment, size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +70,8 @@ def show(found: Explanation, out: Console, width: int = 100) -> None:
 
     for line in lines(found):
         if not line.body:
-            out.print(Text(line.label, style="bold"), soft_wrap=True)
+            for part in textwrap.wrap(line.label, width) or [""]:
+                out.print(Text(part, style="bold"), soft_wrap=True)
             continue
         short = line.label in _SHORT_LABELS
         label = " " * line.indent + (f"{line.label:<{_SHORT if short else _LABEL - 1}} " if line.label else "")
@@ -85,6 +87,9 @@ def show(found: Explanation, out: Console, width: int = 100) -> None:
 
 def lines(found: Explanation) -> Iterator[Line]:
     """All lines in turn."""
+    for sentence in found.headline:
+        yield Line("", sentence, indent=0)
+    yield Line("", "")
     yield from _problem(found.problem)
     yield Line("", "")
     yield from _theorems(found.findings)
@@ -99,6 +104,11 @@ def lines(found: Explanation) -> Iterator[Line]:
     yield from _limit(found.limit) if found.limit is not None else (Line("limit", "not confirmed.", "yellow"),)
     yield Line("", "")
     yield from _verdict(found)
+    remarks = [("note", note) for note in found.problem.data.notes] + [("hint", one.text) for one in found.hints]
+    if remarks:
+        yield Line("", "")
+    for label, text in remarks:
+        yield Line(label, text, "cyan", indent=0)
 
 
 def _problem(problem: Problem) -> Iterator[Line]:
@@ -172,11 +182,6 @@ def _predictions(found: Explanation) -> Iterator[Line]:
 # -- the run ---------------------------------------------------------------------------------------------
 
 
-def moment(log_time: float) -> str:
-    """Write a time: itself while it is readable, else its logarithm."""
-    return f"t = {np.exp(log_time):.4g}" if log_time < 9.3 else f"log t = {log_time:.6g}"
-
-
 def _flow(run: Trajectory) -> Iterator[Line]:
     words = {"early": "exact", "late": "in log time", "rest": "nothing moves", "coupled": "step by step"}
     last: dict[str, float] = {}
@@ -191,9 +196,8 @@ def _flow(run: Trajectory) -> Iterator[Line]:
     yield Line("events", f"{run.events.size}{': ' + events if events else ''}")
     final, data = run.final, run.problem.data
     right = float((final.scaled_outputs(data.X)[0] * data.y > 0).mean())
-    loss = run.log_loss[-1]
-    size = f"{np.exp(loss):.4g}" if loss > -300 else f"e^{loss:.6g}"
-    yield Line("end", f"loss {size}, {100 * right:.4g} % of the points classified at {moment(float(run.log_time[-1]))}")
+    loss, when = size(float(run.log_loss[-1])), moment(float(run.log_time[-1]))
+    yield Line("end", f"loss {loss}, {100 * right:.4g} % of the points classified at {when}")
 
 
 def _limit(end: Limit) -> Iterator[Line]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem import ProblemError
+from ..problem import Undecided
 from ..problem._arrays import Array
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle
+from ..problem._words import count
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_path, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +23,7 @@ _DECADE = 6.0  # what a decade of the logarithm beyond the bend takes, in units 
 _TINTS = {"early": "#FFF3D6", "coupled": "#D8ECFA", "late": "#FFFFFF", "rest": "#E4E4E4"}
 _BINS = 500  # places at which ticks of events are drawn; more are only ink
 _MOST_GROUPS = 12
+_FINE, _MOST_FINE = 80, 60  # parts of the axis of time in which a flow must have a record; most that are added
 _PUSHED = ("activate", "deactivate", "slide", "touch", "flip", "die", "ridge")
 
 
@@ -58,6 +61,8 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
+    run = finer(run)
     plane = run.problem.data.d == 2
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
     heights = (0.62, 2, 2, 2.6) if plane else (0.62, 2, 2)
@@ -76,7 +81,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     for k, one in enumerate([strip, *axes]):
         _time_axis(one, run, places, labelled=k >= (3 if not plane else len(axes)))
     _name_phases(figure, run)
-    return _written(figure, path)
+    return written(figure, path)
 
 
 def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
@@ -99,6 +104,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
+    check_path(path)
     figure = Figure(figsize=(13, 4.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
     if end.problem.data.d == 2:
@@ -110,16 +116,36 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     words = {"margin": "limit of the direction", "stall": "limit of a flow that stalls", "rest": "where the flow rests"}
     margin = f", normalised margin {end.margin:.6g}" if np.isfinite(end.margin) else f", loss {end.loss_floor:.4g}"
     figure.suptitle(f"{words[end.kind]}{margin}")
-    return _written(figure, path)
+    return written(figure, path)
 
 
-def _written(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        try:
-            figure.savefig(path, dpi=150)
-        except (OSError, ValueError) as exc:
-            raise ProblemError(f"{path} cannot be written: {exc}") from None
-    return figure
+def finer(run: Trajectory) -> Trajectory:
+    """Put records into the long first steps of a flow, which would be straight ramps on an axis of log time."""
+    late = [phase.log_start for phase in run.phases if phase.name == "late"]
+    if run.method != "flow" or len(run) < 2:
+        return run
+    places = _time_places(run)
+    gap, wanted = (places[-1] - places[0]) / _FINE, []
+    for k in np.flatnonzero((np.diff(places) > gap) & np.isfinite(run.log_time[:-1])):
+        low, high = run.log_time[k : k + 2]
+        if high < _BEND and (not late or high <= late[0]):
+            wanted += np.linspace(low, high, int((high - low) / gap) + 2)[1:-1].tolist()
+    try:
+        nets = [(log_time, run.at(log_time=log_time)) for log_time in wanted[:_MOST_FINE]]
+    except Undecided:  # where the flow cannot be integrated anew the records must do
+        return run
+    if not nets:
+        return run
+    at = np.searchsorted(run.log_time, [log_time for log_time, _ in nets])
+    more = {
+        "log_time": [log_time for log_time, _ in nets],
+        "log_loss": [run.problem.log_loss(net) for _, net in nets],
+        "directions": [net.directions for _, net in nets],
+        "log_norms": [net.log_norms for _, net in nets],
+        "log_outs": [net.log_outs for _, net in nets],
+        "signs": [np.sign(net.a) for _, net in nets],
+    }
+    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})  # type: ignore[arg-type]
 
 
 # -- axes ------------------------------------------------------------------------------------------------
@@ -191,9 +217,9 @@ def _name_phases(figure: Figure, run: Trajectory) -> None:
         steps[phase.name] = steps.get(phase.name, 0) + phase.steps
     patches = [
         Patch(
-            facecolor=_tint(name), edgecolor=REST, label=f"{name} ({count} {'pieces' if name == 'early' else 'steps'})"
+            facecolor=_tint(name), edgecolor=REST, label=f"{name} ({count(n, 'piece' if name == 'early' else 'step')})"
         )
-        for name, count in steps.items()
+        for name, n in steps.items()
     ]
     if patches:
         figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), fontsize=8, title="phases")
@@ -214,7 +240,7 @@ def _draw_events(axes: Any, run: Trajectory) -> None:
     counts = [int((run.events["kind"] == kind).sum()) for kind in kinds]
     axes.set_yticks(range(len(kinds)), [f"{kind} ({n})" for kind, n in zip(kinds, counts, strict=True)], fontsize=7)
     axes.set_ylim(max(len(kinds), 1) - 0.5, -0.5)
-    axes.set_title(f"{run.events.size} events" if run.events.size else "no events", fontsize=9)
+    axes.set_title(count(run.events.size, "event") if run.events.size else "no events", fontsize=9)
 
 
 def _draw_loss(axes: Any, run: Trajectory, places: Array) -> None:
@@ -336,7 +362,7 @@ def _draw_plane(axes: Any, end: Limit) -> None:
     for sign, colour, style in ((1, PLUS, "-"), (-1, MINUS, "--")):
         if (np.sign(net.a) == sign).any():
             axes.plot([], [], color=colour, ls=style, label=f"neurons with a {'>' if sign > 0 else '<'} 0")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
     axes.set_title("data, limit directions, boundary", fontsize=10)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=7)
 
@@ -380,10 +406,10 @@ def _draw_shares(axes: Any, end: Limit) -> None:
     axes.plot([g.flow_share for g in shown], rows, "D", color="black", ms=5, mfc="white", label="flow, at its end")
     for row, g in zip(rows, shown, strict=True):
         rate = "" if g.share > 0 or not np.isfinite(g.rate) else f", decays like $R^{{{g.rate - 1:.2g}}}$"
-        axes.text(0.02, row - 0.42, f"{len(g.neurons)} neurons{rate}", va="center", fontsize=7)
+        axes.text(0.02, row - 0.42, f"{count(len(g.neurons), 'neuron')}{rate}", va="center", fontsize=7)
     axes.set_yticks(rows, [_group_name(k, g.sign) for k, g in enumerate(shown)])
     axes.set(ylim=(len(shown) - 0.3, -0.8), xlim=(0, 1.05), xlabel="share of the squared norm")
-    more = f", {len(groups) - len(shown)} smaller ones left out" if len(groups) > len(shown) else ""
+    more = f", {count(len(groups) - len(shown), 'smaller one')} left out" if len(groups) > len(shown) else ""
     axes.set_title(f"groups of neurons{more}", fontsize=10)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles, labels, loc="lower right", fontsize=8)

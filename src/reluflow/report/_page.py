@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import plain, summarize
+from ..problem._words import count
 from ..theory import Condition, Finding, Observation, Prediction, citation
 from ._explain import Verdict, versions
-from ._explain_text import THEOREMS, moment, setting
+from ._explain_text import THEOREMS, setting
+from ._headline import moment
 from ._page_charts import ends, levels, over_time, phases_key
 from ._page_plane import movie, regions
 
@@ -44,8 +46,14 @@ def page(found: Explanation) -> str:
 
 
 def _head(found: Explanation) -> str:
+    summary, (what, why) = found.summary, found.headline
+    doubtful = summary.missed or not summary.seen or found.limit is None
+    mood = " bad" if summary.contradicted else " doubt" if doubtful else ""
     title, *words = setting(found.problem)
-    return f"<h1>{escape(found.problem.data.name or 'data')}</h1><p>{escape('; '.join([title, *words]))}.</p>"
+    return (
+        f'<div class="sentence{mood}"><p><b>{escape(what)}</b></p><p>{escape(why)}</p></div>'
+        f"<h1>{escape(found.problem.data.name or 'data')}</h1><p>{escape('; '.join([title, *words]))}.</p>"
+    )
 
 
 # -- the outcome -----------------------------------------------------------------------------------------
@@ -53,8 +61,6 @@ def _head(found: Explanation) -> str:
 
 def _outcome(found: Explanation) -> str:
     summary = found.summary
-    doubtful = summary.missed or not summary.seen or found.limit is None
-    mood = " bad" if summary.contradicted else " doubt" if doubtful else ""
     order = sorted(summary.seen, key=lambda v: THEOREMS.index(v.claim) if v.claim in THEOREMS else len(THEOREMS))
     cards = (
         ("predicted and seen", order, 8),
@@ -63,7 +69,7 @@ def _outcome(found: Explanation) -> str:
         ("undecided", summary.undecided, _MOST_ROWS),
     )
     return (
-        f'<p class="sentence{mood}">{escape(_upper(found.sentence))}</p>'
+        f"<h2>Verdict</h2><p>{escape(_upper(found.sentence))}</p>"
         f'<div class="cards">{"".join(_card(title, items, most) for title, items, most in cards)}</div>'
     )
 
@@ -116,7 +122,7 @@ def _moving(found: Explanation, scene: dict[str, Any]) -> str:
         f"+ and − are the samples, scaled to the disc.{some}</p>"
         f"<p>{_upper('; '.join(rays))}{'.' if rays else ''}</p>"
         "<p>The bar is time, on the axis of the charts below; its colours are the phases of the computation, the ticks "
-        f"are the {run.events.size} moments at which a neuron changes sides with respect to a sample.</p>"
+        f"are the moments at which a neuron changes sides with respect to a sample ({run.events.size} in all).</p>"
         f"{_phases(found)}{_ending(found)}</div></div>"
     )
 
@@ -269,7 +275,7 @@ def _certificate(found: Explanation) -> str:
         supports = [(i, f"{kkt.multipliers[i]:.10g}") for i in order[:_MOST_ROWS]]
         parts.append(_table(("sample", "multiplier"), supports))
         if len(order) > _MOST_ROWS:
-            parts.append(f'<p class="soft">and {len(order) - _MOST_ROWS} smaller ones</p>')
+            parts.append(f'<p class="soft">and {count(len(order) - _MOST_ROWS, "smaller one")}</p>')
     return "".join(parts)
 
 
@@ -284,7 +290,7 @@ def _ending(found: Explanation) -> str:
         ("+" if g.sign > 0 else "−" if g.sign < 0 else "±", len(g.neurons), f"{g.share:.6g}", _value(g.direction))
         for g in living[:6]
     ]
-    more = f'<p class="soft">and {len(living) - 6} smaller groups</p>' if len(living) > 6 else ""
+    more = f'<p class="soft">and {count(len(living) - 6, "smaller group")}</p>' if len(living) > 6 else ""
     parts = [_table(("normalised margin", ""), table)] if table else []
     if groups:
         parts.append(_table(("a", "neurons", "share of |θ|²", "direction in the limit"), groups) + more)

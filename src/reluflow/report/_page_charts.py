@@ -12,7 +12,7 @@ from ..margins import stable_rank
 from ..problem._arrays import Array
 from . import _svg
 from ._alignment import _angle
-from ._flow import _BEND, _TINTS, _time_places, _visible, axis_place
+from ._flow import _BEND, _TINTS, _time_places, _visible, axis_place, finer
 
 if TYPE_CHECKING:
     from ..dynamics import Trajectory
@@ -74,7 +74,7 @@ def over_time(found: Explanation) -> list[str]:
     run = found.trajectory
     if run is None or len(run) < 2:
         return []
-    clock = Clock(run)
+    clock = Clock(finer(run))
     charts = [_loss(clock), _margins(clock, found), _rank(clock, found), _norms(clock)]
     if run.problem.data.d == 2:
         charts.append(_angles(clock, found))

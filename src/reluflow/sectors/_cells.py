@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import BudgetExceeded, DataError, ProblemError, check_size
+from ..problem import BudgetExceeded, DataError, ProblemError, check_size, check_time
 from ..problem._arrays import as_float_array
 
 Array = npt.NDArray[np.float64]
@@ -198,6 +198,7 @@ def _by_facets(lines: Array, noise: Array, budget: int) -> tuple[Array, bool]:
     if free < rank - 1:
         return found.points(), False
     for k in range(rank, m):
+        check_time("listing the activation patterns")
         points, complete = _off_facets(lines[: k + 1], noise[: k + 1], budget)
         found.add(points)
         if found.count > budget or not complete:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, ProblemError, Undecided
+from ..problem import Dataset, ProblemError, Undecided, check_time, require_dataset
 from ._integers import Integers, as_integers, independent, project_out, unit_float
 from ._patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
 
@@ -59,6 +59,7 @@ def cones_of(data: Dataset, w: npt.ArrayLike) -> Cones:
     >>> cones.plus, cones.minus, cones.dead
     (array([ True, False, False, False]), array([False, False,  True, False]), array([False, False, False,  True]))
     """
+    require_dataset(data)
     active = sector(data, w) > 0
     positive = data.y > 0
     return Cones(
@@ -113,6 +114,7 @@ def dead_cone(data: Dataset) -> DeadCone:
     >>> dead_cone(Dataset([[1, 0], [2, 1], [-1, 1]], [1, 1, -1])).trivial
     False
     """
+    require_dataset(data)
     units = data.X / data.norms[:, None]
     for z in (-units.sum(axis=0), -data.X.sum(axis=0)):
         if z.any() and (found := _proved_dead(data.X, z)) is not None:
@@ -229,6 +231,7 @@ def _inside_or_cancelling(units: Array) -> tuple[Array | None, Array | None]:
     unit = np.append(np.zeros(d), 1.0)
     chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * d + 2)).astype(np.intp))
     while True:
+        check_time("looking for dead directions")
         try:
             weights = nnls(system[:, chosen], unit)[0]
         except RuntimeError:  # its iteration limit

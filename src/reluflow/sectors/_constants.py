@@ -9,7 +9,8 @@ from math import inf, log, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, ProblemError
+from ..problem import Dataset, Network, ProblemError, require_dataset
+from ..problem._network import misfit
 from ._closed import class_sums, exact_sum
 from ._cones import nearest_cosine, smallest_cosine
 
@@ -122,6 +123,7 @@ def alignment_constants(data: Dataset, net: Network | None = None) -> AlignmentC
     >>> print(f"{constants.t_1:.8f} {constants.t_1_h:.8f} {constants.t_1_sharp:.9f}")
     29.58054843 16.00339145 6.705863713
     """
+    require_dataset(data)
     mu, pair = smallest_cosine(data)
     plus, minus = class_sums(data)
     zeta_plus = _cap(data.signed, data.norms, plus) if data.positives.size else 1.0
@@ -162,9 +164,7 @@ def initial_gap(data: Dataset, net: Network) -> float:
     0.0
     """
     if net.d != data.d:
-        raise ProblemError(
-            f"the data have {data.d} features but the network has {net.d} inputs; initialise it with d={data.d}."
-        )
+        raise ProblemError(misfit(data.d, net.d))
     gap = 1.0
     plus, minus = class_sums(data)
     for total, index, group in (

@@ -38,7 +38,7 @@ from typing import Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, ProblemError
+from ..problem import Dataset, ProblemError, check_time, require_dataset
 from ..problem._network import check_slope
 from ._cells import cell_bound, enumerate_cells
 from ._closed import closed_form
@@ -81,7 +81,7 @@ class Extremum:
     hits: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExtremalDirections:
     """The extremal directions of a dataset, a sequence of `Extremum`: maxima first, largest absolute value first.
 
@@ -125,6 +125,11 @@ class ExtremalDirections:
     def __getitem__(self, k: slice) -> tuple[Extremum, ...]: ...
     def __getitem__(self, k: int | slice) -> Extremum | tuple[Extremum, ...]:
         return self.found[k]
+
+    def __repr__(self) -> str:
+        state = "no others" if self.complete else "there may be others"
+        counts = f"{len(self.maxima)} strict local maxima and {len(self.minima)} minima of G"
+        return f"ExtremalDirections: {counts}, by {self.method}; {state}"
 
 
 def extremal_directions(
@@ -173,8 +178,7 @@ def extremal_directions(
     >>> caught.direction, caught.value, caught.sector
     (array([0., 1.]), -1.0, array([0, 1], dtype=int8))
     """
-    if not isinstance(data, Dataset):
-        raise ProblemError(f"data must be a Dataset, not {type(data).__name__}; build one with Dataset(X, y).")
+    require_dataset(data)
     for name, number, least in (("budget", budget, 0), ("starts", starts, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
             raise ProblemError(f"{name} = {number!r}: a whole number, at least {least}, is needed.")
@@ -327,6 +331,7 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
     integers = as_integers(X)[0]
     found: set[bytes] = set()
     while part := list(islice(choices, chunk)):
+        check_time("looking for extremal directions")
         index = np.array(part, dtype=np.intp)
         _, values, right = np.linalg.svd(units[index])
         firm = values[:, -1] > 1e-5
@@ -365,6 +370,7 @@ def _climb(
     verdicts: dict[bytes, tuple[Maximum, ...] | None] = {}
     unresolved = 0
     for _ in range(starts):
+        check_time("looking for extremal directions")
         point, sector = _ascend(arbiter, np.asarray(rng.standard_normal(X.shape[1])))
         if not point.any():
             continue

@@ -83,7 +83,7 @@ def sector(points: Dataset | npt.ArrayLike, w: npt.ArrayLike) -> Signs:
     array([ 1,  0, -1,  1], dtype=int8)
     """
     X = points.X if isinstance(points, Dataset) else points
-    vectors = np.asarray(w, dtype=np.float64)
+    vectors = _numbers(w, "w")
     if vectors.ndim == 1:
         return np.asarray(exact_signs(vectors[None], X)[0])
     return exact_signs(vectors, X)
@@ -160,8 +160,15 @@ def exact_dot(x: npt.ArrayLike, w: npt.ArrayLike) -> float:
 # -- how ----------------------------------------------------------------------------------------------
 
 
+def _numbers(value: npt.ArrayLike, name: str) -> Array:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must hold numbers, not {type(value).__name__}; one vector a row is needed.") from None
+
+
 def _as_rows(value: npt.ArrayLike, name: str) -> Array:
-    rows = np.asarray(value, dtype=np.float64)
+    rows = _numbers(value, name)
     if rows.ndim != 2:
         raise DataError(f"{name} has shape {rows.shape}; a two-dimensional array, one vector a row, is needed.")
     if not np.isfinite(rows).all():

@@ -29,6 +29,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from ..problem import check_time
 from ._integers import (
     Integers,
     as_integers,
@@ -118,6 +119,7 @@ class Judge:
         base = frozen @ self.X - self.low * points.sum(axis=0)
         room = self.high - self.low
         for _ in range(pivots):
+            check_time("looking for extremal directions")
             tight = np.flatnonzero(state == 0)
             rest = base - room * points[state > 0].sum(axis=0)
             w, weights, denominator = project_out(rest, points[tight])

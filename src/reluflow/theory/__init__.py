@@ -2,17 +2,33 @@
 
 from ._base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
 from ._facts import Facts
-from ._verdicts import check, citation, claim, claims, coverage, monitor, not_computable, predict
+from ._hints import Hint, hints
+from ._references import PAPERS
+from ._verdicts import (
+    Statement,
+    check,
+    citation,
+    claim,
+    claims,
+    coverage,
+    monitor,
+    not_computable,
+    predict,
+    statements,
+)
 
 __all__ = [
+    "PAPERS",
     "Claim",
     "Condition",
     "Evidence",
     "Facts",
     "Finding",
     "Groups",
+    "Hint",
     "Observation",
     "Prediction",
+    "Statement",
     "assume",
     "check",
     "citation",
@@ -20,7 +36,9 @@ __all__ = [
     "claims",
     "conjunction",
     "coverage",
+    "hints",
     "monitor",
     "not_computable",
     "predict",
+    "statements",
 ]

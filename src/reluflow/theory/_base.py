@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,30 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.intp]
 Evidence = Literal["proved", "numerical", "assumed"]
+
+
+_VERDICTS = {True: "holds", False: "fails", None: "undecided"}
+_WIDTH = 160
+
+T = TypeVar("T")
+
+
+class Lines(list[T]):
+    """A list that is printed one item a line.
+
+    >>> Lines([1, 2])
+    1
+    2
+    """
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "[]"
+
+
+def _short(text: str) -> str:
+    """Return the text on one line of bounded length; the fields have all of it."""
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 4].rstrip()} ..."
 
 
 class _Record:
@@ -51,7 +75,7 @@ def _plain(value: Any) -> Any:
     return plain(value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Condition(_Record):
     """One requirement of a claim and whether it is met.
 
@@ -87,6 +111,10 @@ class Condition(_Record):
         """Whether it is taken on trust: nothing was, or could be, decided."""
         return self.evidence == "assumed" and self.holds is not False and self.decides
 
+    def __repr__(self) -> str:
+        verdict = "assumed" if self.assumed else f"{_VERDICTS[self.holds]} ({self.evidence})"
+        return f"Condition {self.name!r}: {verdict}"
+
 
 def assume(name: str, why: str) -> Condition:
     """Build a condition that cannot be checked.
@@ -111,7 +139,7 @@ def conjunction(conditions: Iterable[Condition]) -> bool | None:
     return False if False in verdicts else None if None in verdicts else True
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Finding(_Record):
     """Whether a claim applies to a problem, condition by condition.
 
@@ -141,6 +169,13 @@ class Finding(_Record):
         """The deciding conditions that do not hold."""
         return tuple(c for c in self.conditions if c.decides and c.holds is False)
 
+    def __repr__(self) -> str:
+        open_ = [c.name for c in self.conditions if c.decides and c.holds is None and not c.assumed]
+        reasons = {True: (), False: [c.name for c in self.failing], None: open_}[self.applies]
+        assumed = f", assuming {'; '.join(self.needs)}" if self.needs and self.applies is not False else ""
+        verdict = {True: "applies", False: "does not apply", None: "undecided"}[self.applies]
+        return _short(f"Finding {self.claim}: {verdict}{': ' if reasons else ''}{'; '.join(reasons)}{assumed}")
+
 
 class Groups(NamedTuple):
     """Where the neurons end up: indices of those that fit the positive class, the negative class, and the dead."""
@@ -150,7 +185,7 @@ class Groups(NamedTuple):
     dead: Index
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction(_Record):
     """What a claim promises for a problem.
 
@@ -187,8 +222,12 @@ class Prediction(_Record):
     probability: float | None = None
     needs: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        assumed = f" (assuming {'; '.join(self.needs)})" if self.needs else ""
+        return _short(f"Prediction {self.claim}: {self.text}{assumed}")
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Observation(_Record):
     """What a run says about a claim.
 
@@ -218,6 +257,10 @@ class Observation(_Record):
     def contradicts(self) -> bool:
         """Whether the claim is refuted outright: inconsistent and nothing was assumed."""
         return self.consistent is False and not self.needs
+
+    def __repr__(self) -> str:
+        verdict = {True: "seen", False: "contradicted" if self.contradicts else "not seen", None: "undecided"}
+        return _short(f"Observation {self.claim}: {verdict[self.consistent]}: {self.text}")
 
 
 class Claim:
@@ -277,7 +320,8 @@ class Claim:
         self, consistent: bool | None, text: str, measured: Any = None, predicted: Any = None, where: Any = None
     ) -> Observation:
         """Build an `Observation` about this claim."""
-        return Observation(self.id, consistent, measured, predicted, where, text)
+        kept = None if consistent is None else bool(consistent)  # not NumPy's
+        return Observation(self.id, kept, measured, predicted, where, text)
 
     @classmethod
     def status(cls) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ._accuracy import accuracy, rounding
 from ._base import Array, Claim, Condition, Observation
-from ._facts import Facts
-from ._watch import ON, Flags, judged, watch, when
+from ._facts import BALANCE_TOL, Facts
+from ._watch import ON, Flags, judged, when
 
 
 class Balance(Claim):
@@ -24,30 +25,17 @@ class Balance(Claim):
         return (facts.both_layers,)
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        drift, tol = _balance_drift(run), watch(facts, run).tol
+        drift, tol = run.balance_drift(), 4 * accuracy(run).sizes  # squares, now and at the start
         worst = int(np.argmax(drift))
         text = f"largest relative drift of a_j^2 - |w_j|^2: {drift[worst]:.3g} at {when(run.log_time[worst])}."
         found = [judged(self, run, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
-        held = facts.net.log_outs >= facts.log_norms - 1e-12 * np.maximum(1.0, np.abs(facts.log_norms))
+        held = facts.net.log_outs >= facts.log_norms - rounding(facts.log_norms)
         held &= facts.signs != 0
         flipped = held & (run.signs != facts.signs).any(axis=0)
         j = int(np.argmax(flipped))
         text = f"neuron {j} changes the sign of its output." if flipped.any() else "no such a_j changes sign."
         found.append(judged(self, run, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
         return tuple(found)
-
-
-def _balance_drift(run: Trajectory) -> Array:
-    """Largest change of ``a_j^2 - |w_j|^2`` at each record, relative to the size of the neuron then or at the start."""
-    size = np.maximum(run.log_norms, run.log_outs)
-    top = np.maximum(size, size[0])
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(under="ignore"):
-        now, start = (
-            np.exp(2 * (a - top)) - np.exp(2 * (w - top))
-            for a, w in ((run.log_outs, run.log_norms), (run.log_outs[0], run.log_norms[0]))
-        )
-    return np.asarray(np.abs(now - start).max(axis=1))
 
 
 class Pairs(Claim):
@@ -71,9 +59,8 @@ class Pairs(Claim):
             if before is not None:
                 stable = ((cosine > ON) == (before > ON)).all(axis=1) & (np.abs(cosine) > ON).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
-                stable &= (
-                    np.isfinite(run.log_norms[k]) & np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
-                )
+                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
+                stable &= accuracy(run).followed(k)
                 size, pair, count = _pair_drift(run, k, cosine > ON, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
@@ -81,7 +68,7 @@ class Pairs(Claim):
             before = cosine
         if not pairs:
             return (self.seen(None, "no two neurons had the same active samples over a step."),)
-        tol = watch(facts, run).tol
+        tol = 4 * accuracy(run).sizes
         text = f"largest relative change of w_j.w_k - a_j a_k in a step: {worst:.3g} ({pairs} comparisons)."
         return (judged(self, run, worst <= tol, text, worst, tol, where),)
 
@@ -139,9 +126,9 @@ class Directions(Claim):
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
         start = np.maximum(0.0, run.log_norms[0] - run.log_norms)
         with np.errstate(under="ignore"):
-            gap = np.where(np.isnan(gap), 0.0, gap * np.exp(-2 * start)) / np.maximum(1.0, np.abs(run.log_norms))
+            gap = np.where(np.isnan(gap), 0.0, gap * np.exp(-2 * start))
         k, j = divmod(int(np.argmax(gap)), run.p)
-        tol = watch(facts, run).tol
+        tol = 2 * accuracy(run).sizes + BALANCE_TOL * (1 + float(np.abs(facts.log_norms).max()))
         text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
         return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..dynamics import Trajectory
 from ..problem import Network
+from ..problem._words import count
+from ._accuracy import TOO_SMALL, accuracy, rounding
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._lyu_conditions import logistic, no_branching, separable, separator
@@ -13,7 +15,6 @@ from ._lyu_numbers import Escape, escape, length_unit
 from ._lyu_watch import approach, at_rest, residual, series, worst_drop
 
 _TEST = "tests/theory/test_lyu_claims.py::"
-_DRIFT = 1e-6  # of conserved quantities, relative: tolerance of a run
 _ARRIVED = 2e-2  # a KKT residual of this size counts as small; it falls like 1/q_min only
 
 REACHED = assume("nL < log 2 at some time", "it is an event of the run; monitored, not predicted.")
@@ -44,12 +45,12 @@ class LateConvergence(Claim):
 
     def _grows(self, run: Trajectory, first: int) -> Observation:
         norm, loss = run.log_norm[first:], run.log_loss[first:]
-        falls = float(np.max(np.diff(loss), initial=-np.inf))
-        sinks = float(np.max(-np.diff(norm), initial=-np.inf))
-        fine = falls <= 1e-9 * max(1.0, float(np.abs(loss).max())) and sinks <= 1e-9
+        error = accuracy(run)
+        rises, risen, k = worst_drop(-loss, error.log_loss[first:])
+        sinks, sunk, j = worst_drop(norm, np.full(norm.size, error.sizes))
         text = f"log loss {loss[0]:.6g} to {loss[-1]:.6g}, log |theta| {norm[0]:.6g} to {norm[-1]:.6g}."
-        where = None if fine else first + 1 + int(np.argmax(np.maximum(np.diff(loss), -np.diff(norm))))
-        return self.seen(fine, text, (falls, sinks), (0.0, 0.0), where)
+        where = first + k if risen > 0 else first + j if sunk > 0 else None
+        return self.seen(risen <= 0 and sunk <= 0, text, (rises, sinks), (0.0, 0.0), where)
 
     def _stationary(self, run: Trajectory) -> Observation:
         now = residual(run, -1)
@@ -105,7 +106,7 @@ def near_zero_ratios(W: Array, a: Array, facts: Facts) -> tuple[float, float, fl
         return a[:, None] * ((slopes * (g * y)[:, None]).T @ X) / n, (g * y) @ out / n
 
     gw, ga = gradient(force)
-    hw, ha = gradient(force - 0.5)  # the difference of the two gradients, without cancellation
+    hw, ha = gradient(-np.tanh(y * f / 2) / 2)  # the difference of the two gradients, without cancellation
     off = max(float(np.linalg.norm(hw, axis=1).max()), float(np.abs(ha).max()))
     norm = float(np.hypot(np.linalg.norm(W), np.linalg.norm(a)))
     total = float(np.hypot(np.linalg.norm(gw), np.linalg.norm(ga)))
@@ -127,14 +128,14 @@ class Conserved(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         if run.method != "flow":
             return ()
-        drift = _drift(run)
-        fine = bool(drift.max() <= _DRIFT)
+        drift = run.balance_drift()
+        fine = bool(drift.max() <= 4 * accuracy(run).sizes)  # squares, now and at the start
         text = f"largest relative drift of |w|^2 - a^2: {drift.max():.1e}."
         seen = [self.seen(fine, text, float(drift.max()), 0.0, None if fine else int(np.argmax(drift)))]
         log_w, log_a = facts.net.log_norms, facts.net.log_outs
         zero = np.isneginf(log_w) & np.isneginf(log_a)
         with np.errstate(invalid="ignore"):
-            tied = np.abs(log_w - log_a) <= 1e-9 * np.maximum(1.0, np.abs(log_w))
+            tied = np.abs(log_w - log_a) <= rounding(log_w)
         kept = run.signs[:, tied] == run.signs[0, tied]
         where = None if kept.all() else tuple(int(v) for v in np.argwhere(~kept)[0])
         text = f"{int(tied.sum())} balanced neurons; {int((~kept.all(axis=0)).sum())} changed the sign of their output."
@@ -148,42 +149,40 @@ class Conserved(Claim):
 
     def _dissipation(self, run: Trajectory) -> Observation:
         """Between records, ``|change of theta|^2 <= (time) (loss lost)``, which the equation for dL/dt implies."""
-        rise, k = worst_drop(-np.exp(np.clip(run.log_loss - run.log_loss[0], -700, 700)))
-        if rise > _DRIFT:
-            return self.seen(False, f"the loss rises by {rise:.1e} at record {k}.", rise, 0.0, k)
-        worst, where = 0.0, None
+        error, log_loss = accuracy(run), run.log_loss
+        rise, risen, k = worst_drop(-log_loss, error.log_loss)
+        if risen > 0:
+            return self.seen(False, f"log L rises by {rise:.1e} at record {k}.", rise, 0.0, k)
+        worst, where, told = 0.0, None, 0
         for t in range(len(run) - 1):
-            lost = run.log_loss[t] - run.log_loss[t + 1]
-            gap = run.log_time[t] - run.log_time[t + 1]
-            if lost < 1e-6 or gap > -1e-5 or not np.isfinite(run.log_time[t + 1]):
-                continue  # below that the differences of loss and time are too coarse
-            log_room = run.log_time[t + 1] + np.log(-np.expm1(gap)) + run.log_loss[t] + np.log(-np.expm1(-lost))
-            ratio = float(np.exp(min(_log_square(run, t) - log_room, 50.0)))
+            log_size, part = _change(run, t)
+            off = 4 * error.sizes  # both ends, both layers; relative to the largest weight
+            # What was lost, at most: a difference of losses, each with its error.
+            lost = -np.expm1(log_loss[t + 1] - log_loss[t]) + error.log_loss[t] + error.log_loss[t + 1]
+            gap, late = run.log_time[t] - run.log_time[t + 1], error.log_time[t] + error.log_time[t + 1]
+            time = -np.expm1(gap) + late
+            if part <= 4 * off or not lost > 0 or not np.isfinite(run.log_time[t + 1]):
+                continue
+            told += 1
+            log_room = run.log_time[t + 1] + np.log(time) + log_loss[t] + np.log(lost)
+            ratio = float(np.exp(min(2 * (log_size + np.log(part - off)) - log_room, 50.0)))
             if ratio > worst:
                 worst, where = ratio, t + 1
+        if not told:
+            return self.seen(None, f"|change|^2 against (time) x (loss lost): {TOO_SMALL}.")
         text = f"|change|^2 is at most {worst:.6g} of (time) x (loss lost) between records."
-        return self.seen(worst <= 1 + 1e-3, text, worst, 1.0, where)
+        return self.seen(worst <= 1, text, worst, 1.0, where)
 
 
-def _drift(run: Trajectory) -> Array:
-    """Largest change of ``|w_j|^2 - a_j^2`` so far, relative to the neuron now or at the start, the larger of them."""
-    sizes = np.maximum(run.log_norms, run.log_outs)
-    top = np.maximum(sizes, sizes[0])
-    top = np.where(np.isfinite(top), top, 0.0)
+def _change(run: Trajectory, t: int) -> tuple[float, float]:
+    """Log of the largest weight at record t and the next, and the norm of the change of all in units of it."""
+    log_size = float(max(run.log_norms[t : t + 2].max(), run.log_outs[t : t + 2].max()))
+    if log_size == -np.inf:
+        return 0.0, 0.0
     with np.errstate(under="ignore"):
-        now = np.exp(2 * (run.log_outs - top)) - np.exp(2 * (run.log_norms - top))
-        start = np.exp(2 * (run.log_outs[0] - top)) - np.exp(2 * (run.log_norms[0] - top))
-    return np.asarray(np.abs(now - start).max(axis=1))
-
-
-def _log_square(run: Trajectory, t: int) -> float:
-    """Log of the squared change of all parameters from record t to the next."""
-    top = float(max(run.log_norms[t : t + 2].max(), run.log_outs[t : t + 2].max()))
-    with np.errstate(under="ignore"):
-        W = run.directions[t : t + 2] * np.exp(run.log_norms[t : t + 2] - top)[..., None]
-        a = run.signs[t : t + 2] * np.exp(run.log_outs[t : t + 2] - top)
-    square = float(np.square(W[1] - W[0]).sum() + np.square(a[1] - a[0]).sum())
-    return 2 * top + (float(np.log(square)) if square > 0 else -np.inf)
+        W = run.directions[t : t + 2] * np.exp(run.log_norms[t : t + 2] - log_size)[..., None]
+        a = run.signs[t : t + 2] * np.exp(run.log_outs[t : t + 2] - log_size)
+    return log_size, float(np.hypot(np.linalg.norm(W[1] - W[0]), np.linalg.norm(a[1] - a[0])))
 
 
 class NeuronThatLives(Claim):
@@ -207,10 +206,10 @@ class NeuronThatLives(Claim):
         first = facts.both_layers, logistic(facts), separable(facts), slope
         if found is None:
             return first
-        count = int((~np.isnan(found.log_c)).sum())
-        why = f"{count} of {facts.net.p} neurons qualify."
+        good = int((~np.isnan(found.log_c)).sum())
+        why = f"of {count(facts.net.p, 'neuron')} {good} qualify."
         name = "a neuron on the right side of w*"
-        return (*first, Condition(name, count > 0, "numerical", count, 1, found.best, why))
+        return (*first, Condition(name, good > 0, "numerical", good, 1, found.best, why))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         found = self._escape(facts)
@@ -228,14 +227,21 @@ class NeuronThatLives(Claim):
         kept = (run.signs[:, lives] == run.signs[0, lives]).all(axis=0)
         text = f"{int(kept.sum())} of {kept.size} neurons with c > 0 kept the sign of their output."
         signs = self.seen(bool(kept.all()), text, int(kept.sum()), kept.size)
+        error = accuracy(run)
+        due = limit + error.log_time + rounding(limit) if np.isfinite(limit) else np.inf
+        late = np.flatnonzero(s.unfitted & (run.log_time > due))
+        if late.size:
+            k = int(late[-1])
+            text = f"not fitted at log t = {run.log_time[k]:.6g}; bound log T = {limit:.6g}."
+            return signs, self.seen(False, text, float(run.log_time[k]), limit, k)
         if s.first is None:
-            late = bool(run.log_time[-1] > limit)
-            text = f"not fitted at log t = {run.log_time[-1]:.6g}; bound log T = {limit:.6g}."
-            return signs, self.seen(False if late else None, text, float(run.log_time[-1]), limit)
-        # The record before was not fitted, so it must be earlier than the bound.
-        before = float(run.log_time[s.first - 1]) if s.first > 0 else -np.inf
+            text = f"not fitted by log t = {run.log_time[-1]:.6g}; bound log T = {limit:.6g}."
+            return signs, self.seen(None, text, float(run.log_time[-1]), limit)
+        if not np.isfinite(limit) or not s.unfitted[0]:
+            text = f"the start is fitted or not by no more than rounding; bound log T = {limit:.6g}."
+            return signs, self.seen(None, text, float(run.log_time[s.first]), limit, s.first)
         text = f"fitted by log t = {run.log_time[s.first]:.6g}; bound log T = {limit:.6g}."
-        return signs, self.seen(before <= limit, text, float(run.log_time[s.first]), limit, s.first)
+        return signs, self.seen(True, text, float(run.log_time[s.first]), limit, s.first)
 
 
 class OrthogonalReLU(Claim):
@@ -292,9 +298,10 @@ class Ridges(Claim):
             return ()
         kinds, counts = np.unique(run.events["kind"], return_counts=True)
         met = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
-        ridges = int(met.get("ridge", 0))
+        ridges, slides = int(met.get("ridge", 0)), int(met.get("slide", 0))
         crossed = int(met.get("activate", 0) + met.get("deactivate", 0))
-        text = f"{crossed} crossings, {met.get('slide', 0)} slides, {ridges} ridges among {facts.net.p} neurons."
+        words = ", ".join(count(n, name) for n, name in ((crossed, "crossing"), (slides, "slide"), (ridges, "ridge")))
+        text = f"{words} among {count(facts.net.p, 'neuron')}."
         where = None if not ridges else int(np.flatnonzero(run.events["kind"] == "ridge")[0])
         return (self.seen(ridges == 0, text, ridges, 0, where),)
 

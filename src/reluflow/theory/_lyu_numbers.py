@@ -355,17 +355,22 @@ class Escape:
 def escape(problem: Problem, w_star: Array, margin: float) -> Escape:
     """Evaluate LL-B.19 for every neuron of the start; for a positive slope."""
     net, data = problem.net, problem.data
-    across = net.directions @ w_star
+    across, q = net.directions @ w_star, net.margins(data)
     with np.errstate(invalid="ignore", over="ignore"):
         out = np.exp(np.clip(2 * (net.log_outs - net.log_norms), -1400, 700))
         relative = across**2 - 1.0 + out  # c_j / |w_j|^2
+        relative = np.where(relative > 8 * _EPS * (1.0 + out), relative, 0.0)
         # For a balanced neuron 1 cancels exactly; do not let rounding decide its sign.
         tied = np.abs(net.log_outs - net.log_norms) <= 4 * _EPS * np.maximum(1.0, np.abs(net.log_norms))
     relative = np.where(tied, across**2, relative)
-    good = (np.sign(net.a) * across > 0) & (relative > 0) & np.isfinite(net.log_norms)
+    good = (np.sign(net.a) * across > 8 * _EPS) & (relative > 0) & np.isfinite(net.log_norms)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_c = np.where(good, np.log(np.where(good, relative, 1.0)) + 2 * net.log_norms, np.nan)
-        excess = np.exp(problem.log_loss()) / (problem.weight * data.n) - np.log(2.0) / data.n
+        # (sum l(q_i) - l(0))/n, also of one sample with q = 1e-100
+        with np.errstate(over="ignore"):
+            more = problem.loss.value(q) - np.log(2.0)
+            more = np.where(np.abs(q) < 1, np.log1p(np.expm1(-np.clip(q, -1, 1)) / 2), more)
+        excess = ((data.n - 1) * np.log(2.0) + float(more.sum())) / data.n
         log_time = np.log(max(excess, 0.0)) + 2 * np.log(2 * data.n / (net.slope * margin)) - log_c
     return Escape(log_c, np.asarray(log_time - np.log(problem.weight * data.n)))
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..dynamics import Trajectory
 from ..margins import OneNeuron, one_neuron
 from ..problem import Network
+from ._accuracy import accuracy
 from ._base import Array, Claim, Condition, Observation, Prediction
 from ._facts import Facts
 from ._lyu_conditions import (
@@ -142,7 +143,8 @@ class EarlyCones(Claim):
             return ()
         slowest = self._slowest(facts)
         want = np.outer(facts.data.y, facts.signs)
-        wrong = np.flatnonzero((np.sign(facts.data.X @ run.directions[k].T) != want).any(axis=0))
+        cosine = (facts.data.X / facts.data.norms[:, None]) @ run.directions[k].T
+        wrong = np.flatnonzero((cosine * want < -accuracy(run).steps).any(axis=0))
         right = int(facts.net.p - wrong.size)
         text = f"{right} of {facts.net.p} neurons have their pattern at t = {run.time[k]:.6g}, T_0 = {slowest:.6g}"
         if wrong.size and run.time[k] < slowest:
@@ -189,7 +191,10 @@ class GrowthRates(Claim):
             a, b = int(window[0]), int(window[-1])
             slope = float((run.log_norms[b, j] - run.log_norms[a, j]) / (run.time[b] - run.time[a]))
             # The rate is lambda cos(w, mu), and forces are off by at most the outputs.
-            allowed = 1 - float(cosine[window, j].min()) + float(s.q_abs[window].max()) + 1e-6
+            allowed = 1 - float(cosine[window, j].min()) + float(s.q_abs[window].max())
+            error = accuracy(run)
+            part = -float(np.expm1(run.log_time[a] - run.log_time[b]))
+            allowed += 2 * error.sizes / (rate * (run.time[b] - run.time[a])) + 2 * float(error.log_time[b]) / part
             fine = abs(slope / rate - 1) <= allowed
             word = "positive" if sign > 0 else "negative"
             text = f"{word} neuron {j} grows at rate {slope:.8g}, predicted {rate:.8g} (within {allowed:.1e})."

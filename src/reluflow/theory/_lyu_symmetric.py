@@ -7,6 +7,7 @@ import numpy as np
 from ..dynamics import Trajectory
 from ..margins import MarginSolution, symmetrized_network
 from ..problem import Network
+from ._accuracy import TOO_SMALL, accuracy, margin_rounding, rounding
 from ._base import Array, Claim, Condition, Observation, Prediction
 from ._facts import Facts
 from ._lyu_conditions import (
@@ -34,7 +35,6 @@ from ._lyu_numbers import (
 from ._lyu_watch import CLOSE, approach, earlier, function_error, series
 
 _TEST = "tests/theory/test_lyu_claims.py::"
-_RUN = 1e-6  # accuracy asked of a run, relative
 
 
 def _best(facts: Facts) -> MarginSolution:
@@ -76,7 +76,8 @@ class SymmetricOptimum(Claim):
         last = run.final
         odd = symmetrized_network(last).normalized_margin(facts.data) if last.a.any() else np.nan
         text = f"largest margin on the way {worst:.8g}, optimum {top:.8g}; the symmetrised final net has {odd:.8g}."
-        fine = worst <= top * (1 + 1e-9) and not odd < s.margin[-1] - 1e-9 * top
+        error = 1e-9 * top + margin_rounding(facts.data, run.p)
+        fine = worst <= top + error and not odd < s.margin[-1] - error
         return (self.seen(fine, text, worst, top),)
 
 
@@ -104,28 +105,36 @@ class PhaseOneLinear(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         if run.method != "flow" or facts.loss.name != "logistic":
             return ()
-        worst, where, end = linear_error(facts, run)
+        worst, where, end, told = linear_error(facts, run)
         if where is None:
             return (self.seen(None, f"no record before the end of phase I at t = {end:.6g}."),)
+        if worst <= 1 and not told:
+            return (self.seen(None, f"the distance allowed from the linear flow is {TOO_SMALL}.", where=where),)
         text = f"at most {worst:.3g} of the allowed distance from the linear flow, until t = {end:.6g}."
         return (self.seen(worst <= 1, text, worst, 1.0, where),)
 
 
-def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, float]:
-    """Largest distance from the linear flow of LL-D.2 in units of its bound, where, and until when it is asked for."""
+def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, float, bool]:
+    """Compare a run with the linear flow of LL-D.2.
+
+    Returns the largest distance in units of what is allowed (the bound, or the error of the run where that is larger),
+    the record, until when it is asked for, and whether the bound is ever the larger one.
+    """
     problem, p, c = facts.problem, facts.net.p, length_unit(facts.data)
     rate = symmetric_rate(problem)
     scaled, log_start = rate / clock(problem) / c, log_m_norm(facts.net) + 0.5 * np.log(c)
     log_end = 0.5 * np.log(scaled / 4) - 0.5 * np.log(p) - log_start
-    worst, where = 0.0, None
+    worst, where, told = 0.0, None, False
     for k in np.flatnonzero(run.time * rate <= log_end):
         s = float(run.time[k]) * rate
         error = float(_distance(facts, run, int(k), s).max())
         log_bound = np.log(4 * p / scaled) + 2 * log_start + 2 * s
-        ratio = error / max(float(np.exp(log_bound)), _RUN)
+        own = 2 * accuracy(run).sizes + float(rounding(s))
+        bound = float(np.exp(log_bound))
+        ratio, told = error / max(bound, own), told or bound > own
         if where is None or ratio > worst:
             worst, where = ratio, int(k)
-    return worst, where, float(log_end / rate) if rate > 0 else np.inf
+    return worst, where, float(log_end / rate) if rate > 0 else np.inf, told
 
 
 def _distance(facts: Facts, run: Trajectory, record: int, s: float) -> Array:
@@ -195,7 +204,8 @@ class PhaseTwo(Claim):
         top = max(found["b_+"], -found["b_-"])
         growth = float(np.exp(2 * rate * (float(run.time[k]) - found["T_12"])))
         # LL-E.4, what the linear flow has not left behind yet, and its own error (LL-D.2).
-        allowed = (8 * top**3 + 4 / np.sqrt(p)) / scaled * growth + 2 * np.exp(-s) / np.sqrt(p) + _RUN
+        allowed = (8 * top**3 + 4 / np.sqrt(p)) / scaled * growth + 2 * np.exp(-s) / np.sqrt(p)
+        allowed += 2 * accuracy(run).sizes + float(rounding(s))
         text = f"at t = {run.time[k]:.6g} the neurons are {error:.3g} from b_j (mu, 1)/|mu|; allowed {allowed:.3g}."
         return (self.seen(bool(error <= allowed), text, error, float(allowed), k),)
 

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..margins import kkt
-from ..problem import ProblemError, Undecided
+from ..problem import ProblemError, Stopped, Undecided
+from ._accuracy import accuracy, margin_rounding
 from ._base import Array
 
 CLOSE = 1e-2  # a margin gap of this size, relative, counts as arrived: gaps close like 1/q_min only
-_PASSED = 1e-6  # the smoothed margin may exceed a limit by rounding and by the tolerance of the run
+_SOLVED = 1e-9  # relative accuracy of the limits predicted
 _STALLED = 0.97  # a gap that kept this share of itself has not moved
 _TINY = 1e-4  # below this a gap need not close any further
 _LATE = 100.0  # margins q below this say little about a limit
@@ -36,8 +37,9 @@ class Series:
         Largest ``|q_i|``.
     margin, smoothed : ndarray of shape (T,)
         Normalised and smoothed margin; nan where the network is zero.
-    fitted : ndarray of bool, shape (T,)
-        The sum of the losses is below ``l(0)``: the smoothed margin is positive.
+    fitted, unfitted : ndarray of bool, shape (T,)
+        The sum of the losses is below ``l(0)``, where the smoothed margin is positive, or above it; neither where the
+        error of the run leaves it open.
     first : int or None
         First fitted record.
     """
@@ -47,6 +49,7 @@ class Series:
     margin: Array
     smoothed: Array
     fitted: npt.NDArray[np.bool_]
+    unfitted: npt.NDArray[np.bool_]
     first: int | None
 
 
@@ -62,9 +65,11 @@ def series(run: Trajectory) -> Series:
         margin[k] = run.network(int(k)).normalized_margin(problem.data, problem.train)
     smoothed = np.where(live, run.smoothed_margin(), np.nan)
     # A sample that no neuron sees keeps the loss at l(0) exactly; rounding must not pass for less.
-    fitted = run.log_loss - np.log(problem.weight) < problem.loss.log_value(0.0) - 1e-9
-    where = np.flatnonzero(fitted)
-    return Series(q.min(axis=1), np.abs(q).max(axis=1), margin, smoothed, fitted, int(where[0]) if where.size else None)
+    above = run.log_loss - np.log(problem.weight) - problem.loss.log_value(0.0)
+    error = accuracy(run).log_loss
+    fitted, where = above < -error, np.flatnonzero(above < -error)
+    first = int(where[0]) if where.size else None
+    return Series(q.min(axis=1), np.abs(q).max(axis=1), margin, smoothed, fitted, above > error, first)
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,10 @@ def approach(run: Trajectory, target: float, patience: float = 4.0, upper: bool 
     end = float(s.margin[-1])
     if s.fitted[-1] and not s.q_min[-1] > 0:
         return Approach(False, end, None, "the recorded loss is below l(0), but a sample is misclassified.")
-    beyond = float(np.nanmax(s.margin[s.first :] if upper else s.smoothed[s.first :]))
-    if beyond > target * (1 + _PASSED) and (run.method == "flow" or upper):
+    # Of networks a margin that none exceeds, up to rounding; of flows one that cannot be passed and come back to.
+    error = margin_rounding(run.problem.data, run.p) if upper else accuracy(run).smoothed_margin[s.first :]
+    beyond = float(np.nanmax((s.margin if upper else s.smoothed)[s.first :] - error))
+    if beyond > target * (1 + _SOLVED) and (run.method == "flow" or upper):
         what = "normalised" if upper else "smoothed"
         return Approach(
             False, end, None, f"the {what} margin reached {beyond:.8g}, above the predicted limit {target:.8g}."
@@ -128,13 +135,14 @@ def _extrapolate(s: Series) -> float | None:
     return float(np.polyfit(1 / s.q_min[last], s.margin[last], 1)[1])
 
 
-def worst_drop(values: Array) -> tuple[float, int]:
-    """Largest decrease from one entry to the next, relative to the size there, and where."""
+def worst_drop(values: Array, error: Array) -> tuple[float, float, int]:
+    """Decrease from one entry to the next that exceeds their errors by most, by how much (not: <= 0), and where."""
     if values.size < 2:
-        return 0.0, 0
-    drop = (values[:-1] - values[1:]) / np.maximum(np.abs(values[:-1]), 1e-300)
-    k = int(np.argmax(drop))
-    return float(max(drop[k], 0.0)), k + 1
+        return 0.0, 0.0, 0
+    drop = values[:-1] - values[1:]
+    over = drop - error[:-1] - error[1:]
+    k = int(np.argmax(over))
+    return float(max(drop[k], 0.0)), float(over[k]), k + 1
 
 
 def residual(run: Trajectory, record: int) -> tuple[float, float] | None:
@@ -155,6 +163,8 @@ def residual(run: Trajectory, record: int) -> tuple[float, float] | None:
             active_tol=min(0.9, 20 / q),
             kink_tol=min(1e-2, 0.1 / q),
         )
+    except Stopped:
+        raise
     except (ProblemError, Undecided):
         return None
     return found.residual, found.balance or 0.0

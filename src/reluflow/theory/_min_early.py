@@ -8,7 +8,9 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ..sectors import sector
+from ._accuracy import TOO_SMALL, accuracy, rounding
 from ._base import Array, Claim, Condition, Groups, Observation, Prediction
 from ._facts import Facts
 from ._premises import (
@@ -88,7 +90,8 @@ class SmallNorms(Claim):
         ):
             k = int(np.argmax(values))
             text = f"{name} until T: {values[k]:.6g}, bound {bound:.6g}."
-            found.append(judged(self, run, bool(values[k] <= bound + seen.tol), text, float(values[k]), bound, k))
+            kept = bool(values[k] <= bound + 2 * seen.error.sizes + rounding(bound))
+            found.append(judged(self, run, kept, text, float(values[k]), bound, k))
         return tuple(found)
 
 
@@ -159,19 +162,27 @@ def _arc_observation(
     an error e of the speed moves the end by at most e (e^(A dt) - 1)/A.
     """
     longest = 0.5 / (float(facts.data.norms.sum()) * facts.speed)
-    worst, where, steps, shown = -inf, None, 0, (0.0, 0.0)
+    # Both ends are known to the error of the run, which the flow can enlarge within the step.
+    error = 4 * accuracy(run).steps
+    worst, where, steps, told, shown = -inf, None, 0, 0, (0.0, 0.0)
     for k, dt, u, v in _short_steps(facts, run, until, longest):
         found = _strays(facts, run.log_norms[k], dt, u, v, log_error)
         if found is None:
             continue
         gap, allowed = found
         steps += int(np.isfinite(gap).sum())
-        excess = np.where(np.isfinite(gap), gap - allowed - 1e-9, -inf)
+        excess = np.where(np.isfinite(gap), gap - allowed - error, -inf)
+        told += int((np.isfinite(gap) & (allowed > error)).sum())
+        # Of steps that say nothing those that nearly do are shown; and a step too far is shown before all.
+        excess = np.where((allowed > error) | (excess > 0), excess, excess - 1.0)
         j = int(np.argmax(excess))
         if excess[j] > worst:
             worst, where, shown = float(excess[j]), (k, j), (float(gap[j]), float(allowed[j]))
     if not steps:
         return (claim.seen(None, "no step was short and small enough to compare with the arc."),)
+    if worst <= 0 and not told:
+        text = f"{steps} steps compared with the arc; how far they may stray, {shown[1]:.3g}, is {TOO_SMALL}."
+        return (claim.seen(None, text, *shown, where),)
     text = f"{steps} steps compared with the arc; the tightest strays by {shown[0]:.3g}, allowed {shown[1]:.3g}."
     return (judged(claim, run, worst <= 0, text, *shown, where),)
 
@@ -179,15 +190,23 @@ def _arc_observation(
 def _short_steps(
     facts: Facts, run: Trajectory, until: float, longest: float
 ) -> Iterator[tuple[int, float, Array, Array]]:
-    """Record, length, directions before and after of short steps; some are integrated anew where records are sparse."""
+    """Record, length, directions before and after of short steps.
+
+    Where records are sparse some are integrated anew, in the part of the run whose outputs are large enough to tell.
+    """
     end = len(run) if until == inf else _until(run.log_time, until)
     log_steps = watch(facts, run).log_steps[: end - 1]
     short = np.flatnonzero((log_steps > -30) & (log_steps < log(longest)))
     for k in short.tolist():
         yield k, exp(log_steps[k]), run.directions[k], run.directions[k + 1]
-    if short.size or run.method != "flow":
+    if run.method != "flow":
         return
-    for k in np.unique(np.linspace(0, end - 1, 4).astype(int)).tolist():
+    output = watch(facts, run).log_output[:end]
+    telling = np.flatnonzero((output > log(accuracy(run).steps)) & (output < -1))
+    chosen = telling if telling.size else np.arange(0 if short.size else end)
+    if np.isin(short, telling).any() or not chosen.size:
+        return
+    for k in np.unique(chosen[np.linspace(0, chosen.size - 1, 4).astype(int)]).tolist():
         time = float(run.time[k]) + longest
         if time < min(until, float(run.time[-1])):
             yield k, time - float(run.time[k]), run.directions[k], run.at(time=time).directions
@@ -243,7 +262,7 @@ class Monotone(Claim):
         seen = watch(facts, run)
         worst = seen.decrease
         text = f"largest relative step in the wrong direction: {worst.size:.3g}."
-        found = [judged(self, run, worst.size <= seen.tol, text, worst.size, 0.0, worst[1:])]
+        found = [judged(self, run, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
         if run.method != "flow":  # no events are recorded
             return tuple(found)
         kinds = run.events["kind"]
@@ -251,7 +270,7 @@ class Monotone(Claim):
         changes = np.bincount(run.events["neuron"][crossing], minlength=run.p) if run.events.size else np.zeros(run.p)
         slides = int((kinds == "slide").sum())
         j = int(np.argmax(changes))
-        text = f"at most {int(changes[j])} changes of a neuron (n = {facts.data.n}), {slides} slides."
+        text = f"at most {count(int(changes[j]), 'change')} of a neuron (n = {facts.data.n}), {count(slides, 'slide')}."
         kept = bool(changes[j] <= facts.data.n and slides == 0)
         found.append(judged(self, run, kept, text, (int(changes[j]), slides), (facts.data.n, 0), j))
         return tuple(found)
@@ -296,9 +315,9 @@ def eps_condition(facts: Facts, time: float, name: str = "eps small enough (as c
     """ML-EPS with zeta the smaller of zeta_1 and zeta_2, for an alignment time (of ML)."""
     split = eps_split(facts, time)
     allowed = min(eps_terms(facts, split, facts.constants.c, time))
-    slack = 1e-12 * abs(split.log_eps)  # the least eps lies on its bound
+    holds = bool(split.log_eps <= allowed + rounding(split.log_eps))  # the least eps lies on its bound
     why = f"log eps = {split.log_eps:.6g}, the largest allowed is {allowed:.6g} (log10 {allowed / log(10):.4g})."
-    return Condition(name, split.log_eps <= allowed + slack, "numerical", split.log_eps, allowed, why=why)
+    return Condition(name, holds, "numerical", split.log_eps, allowed, why=why)
 
 
 def eps_for_t_1(facts: Facts) -> Condition:
@@ -370,7 +389,7 @@ def output_observation(claim: Claim, facts: Facts, run: Trajectory, until: float
     value = float(seen.log_output[k])
     shown = when(min(log_of(until), float(run.log_time[-1])))
     text = f"log max|f| until {shown}: {value:.6g}, bound {bound:.6g}."
-    return judged(claim, run, value <= bound, text, value, bound, k)
+    return judged(claim, run, value <= bound + 2 * seen.error.sizes, text, value, bound, k)
 
 
 class Dwell(Claim):
@@ -409,7 +428,7 @@ class Dwell(Claim):
         if not stays:
             return (self.seen(True, "every neuron starts in its cone or dead: no stay outside.", 0.0, 1.0),)
         text = f"{stays} stays outside the cones; the longest takes {worst:.3g} of the time allowed."
-        return (self.seen(worst <= 1 + watch(facts, run).tol, text, worst, 1.0, where),)
+        return (self.seen(worst <= 1 + 2 * watch(facts, run).error.steps, text, worst, 1.0, where),)
 
 
 def _stays(facts: Facts, run: Trajectory, neuron: int) -> list[tuple[float, float, int]]:
@@ -449,17 +468,18 @@ def trapped_by(claim: Claim, facts: Facts, run: Trajectory, due: float) -> tuple
     seen, sure = watch(facts, run), guaranteed(facts)
     log_due = log_of(due)
     done, since = seen.all_trapped, seen.log_trapped
-    if since is not None and since <= log_due:
+    if since is not None and since <= log_due + seen.error.log_time[done]:
         text = f"every neuron trapped at {when(since)}, allowed is {when(log_due)}."
         first = claim.seen(True, text, since, log_due, done)
-    elif run.log_time[-1] < log_due:
+    elif run.log_time[-1] < log_due + seen.error.log_time[-1]:
         first = claim.seen(None, f"the run ends before {when(log_due)}.", None, log_due)
     else:
         k = len(run) - 1 if done is None else max(0, done - 1)
         j = int(np.argmin(seen.trapped[k]))
         late = "never" if since is None else f"only at {when(since)}"
         text = f"not every neuron (see {j}) is trapped at {when(log_due)}, when it is due; {late}."
-        first = judged(claim, run, False, text, since, log_due, (k, j))
+        clear = bool(seen.loose[k].any())
+        first = judged(claim, run, False if clear else None, text, since, log_due, (k, j))
     if done is None:
         return (first,)
     members = seen.members(done)
@@ -498,7 +518,8 @@ def _alignment_prediction(claim: Claim, facts: Facts, due: float) -> Prediction:
     groups: Groups = facts.groups
     sure = guaranteed(facts)
     text = (
-        f"by t = {due:.6g} {groups.plus.size} neurons are in S+, {groups.minus.size} in S-, {groups.dead.size} dead; "
+        f"by t = {due:.6g} {count(groups.plus.size, 'neuron is', 'neurons are')} in S+, {groups.minus.size} in S-, "
+        f"{groups.dead.size} dead; "
         f"{sure.plus.size + sure.minus.size} of them are known from the signs at the start alone."
     )
     return claim.promise(text, groups=groups)

@@ -7,6 +7,8 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
+from ._accuracy import accuracy
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._min_early import alignment_premises, chosen_split, eps_for_t_1, if_strict, printed_eps
@@ -39,7 +41,7 @@ class APosteriori(Claim):
             j = int(np.argmin(seen.trapped[-1]))
             text = f"neuron {j} is outside its cone and not dead at {when(run.log_time[-1])}: the theory is silent."
             return (self.seen(None, text, int((~seen.trapped[-1]).sum()), 0, (len(run) - 1, j)),)
-        loose = ~seen.trapped[done:].all(axis=1)
+        loose = seen.loose[done:].any(axis=1)
         plus, minus = seen.members(done)
         text = (
             f"all trapped at {when(run.log_time[done])} and ever after: {int(plus.sum())} in S+, {int(minus.sum())} in "
@@ -47,7 +49,7 @@ class APosteriori(Claim):
         )
         if loose.any():
             k = done + int(np.argmax(loose))
-            j = int(np.argmin(seen.trapped[k]))
+            j = int(np.argmax(seen.loose[k]))
             text = f"all were trapped at {when(run.log_time[done])}, but neuron {j} is not at {when(run.log_time[k])}."
             return (judged(self, run, False, text, int(loose.sum()), 0, (k, j)),)
         return (self.seen(True, text, float(run.log_time[done]), None, done),)
@@ -103,17 +105,15 @@ class Trapping(Claim):
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         seen = watch(facts, run)
         found = []
-        for name, inside in (("its cone", seen.home), ("S_dead", seen.dead)):
-            left = inside[:-1] & ~inside[1:]
-            if name == "S_dead":  # at a record on the very kink a neuron may look dead for that moment
-                left[1:] &= inside[:-2]
+        for name, inside, outside in (("its cone", seen.home, seen.astray), ("S_dead", seen.dead, seen.felt)):
+            left = seen.left(inside, outside)
             if left.any():
                 k, j = divmod(int(np.argmax(left)), run.p)
                 text = f"neuron {j} left {name} at {when(run.log_time[k + 1])}."
                 found.append(judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)))
             elif inside.any():
-                count = int(inside.any(axis=0).sum())
-                found.append(self.seen(True, f"{count} neurons entered {name}, none left.", 0, 0))
+                many = count(int(inside.any(axis=0).sum()), "neuron")
+                found.append(self.seen(True, f"{many} entered {name}, none left.", 0, 0))
         still = seen.dead[:-1] & seen.dead[1:]
         with np.errstate(invalid="ignore"):
             moved = np.abs(np.diff(run.directions, axis=0)).max(axis=2) + np.nan_to_num(
@@ -123,7 +123,8 @@ class Trapping(Claim):
             worst = np.where(still, moved, 0.0)
             k, j = divmod(int(np.argmax(worst)), run.p)
             text = f"dead neurons moved by at most {worst[k, j]:.3g}."
-            found.append(judged(self, run, bool(worst[k, j] <= seen.tol), text, float(worst[k, j]), 0.0, (k + 1, j)))
+            kept = bool(worst[k, j] <= 2 * seen.error.sizes)
+            found.append(judged(self, run, kept, text, float(worst[k, j]), 0.0, (k + 1, j)))
         return tuple(found) or (self.seen(None, "no neuron was seen in its cone or dead."),)
 
 
@@ -155,7 +156,7 @@ class NotTooSmall(Claim):
             sizes = [float(np.logaddexp.reduce(2 * run.log_norms[k, group])) for k in (0, done)]
             change = sizes[1] - sizes[0]
             text = f"log sum of |w_j|^2 of {name} changed by {change:.6g} until trapped, at least {allowed:.6g}."
-            slack = seen.tol + 1e-12 * abs(sizes[0])
+            slack = 4 * seen.error.sizes - allowed * seen.error.log_time[done]
             found.append(judged(self, run, change >= allowed - slack, text, change, allowed, done))
         return tuple(found)
 
@@ -178,10 +179,11 @@ class Growing(Claim):
         if not inside.any():
             return (self.seen(None, "no neuron was seen twice in its cone."),)
         with np.errstate(invalid="ignore"):
-            fall = np.where(inside, -np.diff(run.log_norms, axis=0) - 1e-13 * np.abs(run.log_norms[1:]), -inf)
+            fall = np.where(inside, -np.diff(run.log_norms, axis=0), -inf)
         k, j = divmod(int(np.argmax(fall)), run.p)
         text = f"largest decrease of log|w_j| of a trapped neuron in a step: {max(0.0, fall[k, j]):.3g}."
-        return (judged(self, run, bool(fall[k, j] <= seen.tol), text, float(fall[k, j]), 0.0, (k + 1, j)),)
+        kept = bool(fall[k, j] <= 2 * seen.error.sizes)
+        return (judged(self, run, kept, text, float(fall[k, j]), 0.0, (k + 1, j)),)
 
 
 # -- the loss -----------------------------------------------------------------------------------------------
@@ -192,11 +194,21 @@ def kappa_squared(facts: Facts) -> float:
     return 1.0 if facts.loss.name == "exponential" else 1 / (2 * log(2)) ** 2
 
 
-def _rate_slack(seen: Watch, start: int, column: int, log_rate: Array) -> tuple[Array, Array]:
-    r"""Log of 1/L and of its lower bound :math:`1/L(t_*) + \int rate`, from a record on."""
-    log_loss = seen.log_class_loss[start:, column]
-    grown = np.logaddexp.accumulate(np.concatenate([[-log_loss[0]], seen.log_steps[start:] + log_rate]))
-    return -log_loss, grown
+def _least(seen: Watch, start: int, log_loss: Array, log_rate: float) -> tuple[Array, Array]:
+    r"""Log of the lower bound :math:`1/L(t_*) + rate\,(t - t_*)` of 1/L from a record on, and by what it may be off."""
+    times, error = seen.run.log_time[start:], seen.error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = log_rate + np.where(times > times[0], times + np.log(-np.expm1(times[0] - times)), -inf)
+    least = np.logaddexp(-log_loss[0], gain)
+    return least, error.log_loss[start] + error.log_loss[start:] + _share(gain, least, error.since(start), error.sizes)
+
+
+def _share(gain: Array, total: Array, time: Array, sizes: float) -> Array:
+    """Error of a log total by that of the log gain in it: of the elapsed time, and of a squared norm."""
+    with np.errstate(under="ignore", invalid="ignore"):
+        share = np.exp(np.minimum(gain - total, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(share > 0, np.minimum(share * (time + 2 * sizes), -np.log1p(-share)), 0.0))
 
 
 class LinearDecay(Claim):
@@ -224,11 +236,12 @@ class LinearDecay(Claim):
                 continue
             log_loss = seen.log_class_loss[done:, column]
             gain = log(kappa_squared(facts)) + 2 * log(solution.margin) + sizes[:-1, column] + seen.log_steps[done:]
-            lack = np.logaddexp(-log_loss[:-1], gain) + log_loss[1:]
-            lack -= 1e-13 * (np.abs(log_loss[1:]) + 1)
+            total = np.logaddexp(-log_loss[:-1], gain)
+            error = seen.error.log_loss[done:-1] + seen.error.log_loss[done + 1 :]
+            lack = total + log_loss[1:] - error - _share(gain, total, seen.error.log_steps[done:], seen.error.sizes)
             k = int(np.argmax(lack))
             text = f"class {name}: 1/L grows at least as fast as it must in all {lack.size} steps."
-            kept = bool(lack[k] <= seen.tol)
+            kept = bool(lack[k] <= 0)
             if not kept:
                 text = f"class {name}: at {when(run.log_time[done + k + 1])} log 1/L is short by {lack[k]:.3g}."
             found.append(judged(self, run, kept, text, float(lack[k]), 0.0, done + k + 1))
@@ -257,12 +270,14 @@ class APosterioriRate(Claim):
             if solution is None:
                 continue
             log_rate = log(kappa_squared(facts)) + 2 * log(solution.margin) + sizes[column]
-            grown, least = _rate_slack(seen, done, column, np.full(len(run) - 1 - done, log_rate))
-            lack = least - grown - 1e-13 * (np.abs(grown) + 1)
-            k = int(np.argmax(lack))
-            kept = bool(lack[k] <= seen.tol)
+            log_loss = seen.log_class_loss[done:, column]
+            least, error = _least(seen, done, log_loss, log_rate)
+            grown = -log_loss
+            lack = least - grown - error
             if not np.isfinite(sizes[column]):  # no neuron: the loss of the class is constant
-                kept &= bool(np.abs(grown - grown[0]).max() <= seen.tol)
+                lack = np.abs(grown - grown[0]) - error
+            k = int(np.argmax(lack))
+            kept = bool(lack[k] <= 0)
             text = f"class {name}: log loss {-grown[-1]:.6g} at the end, bound {-least[-1]:.6g}."
             if not kept:
                 text = (
@@ -292,13 +307,11 @@ class InverseTime(Claim):
         seen, k2 = watch(facts, run), fitted_from(watch(facts, run))
         if k2 is None:
             return (self.seen(None, "the run does not reach trapped neurons with max|f| >= 1/4 on every class."),)
-        log_rate = np.full(len(run) - 1 - k2, log(self.bounds(facts)["alpha_L"]))
-        steps = np.concatenate([[-run.log_loss[k2]], seen.log_steps[k2:] + log_rate])
-        lack = np.logaddexp.accumulate(steps) + run.log_loss[k2:]
-        lack -= 1e-13 * (np.abs(run.log_loss[k2:]) + 1)
+        least, error = _least(seen, k2, run.log_loss[k2:], log(self.bounds(facts)["alpha_L"]))
+        lack = least + run.log_loss[k2:] - error
         k = int(np.argmax(lack))
         text = f"log loss {run.log_loss[-1]:.6g} at the end; below the 1/t bound from {when(run.log_time[k2])} on."
-        kept = bool(lack[k] <= seen.tol)
+        kept = bool(lack[k] <= 0)
         if not kept:
             at = when(run.log_time[k2 + k])
             text = f"log loss {run.log_loss[k2 + k]:.6g} at {at}, {lack[k]:.3g} above the 1/t bound."
@@ -355,9 +368,11 @@ class FittingTime(Claim):
                 # Records straddle the crossing: the one before is a lower estimate of the time.
                 before = float(run.log_time[max(0, int(reached[0]) - 1)])
                 text = f"{name}: max|f| = 1/4 at {when(run.log_time[reached[0]])}, due at {when(log_due)}."
-                found.append(judged(self, run, before <= log_due, text, float(run.log_time[reached[0]]), log_due))
+                kept = bool(before <= log_due + seen.error.log_time[reached[0]])
+                found.append(judged(self, run, kept, text, float(run.log_time[reached[0]]), log_due))
             else:
-                late = bool(run.log_time[-1] > log_due)
+                low = np.abs(seen.margins[:, members]).max(axis=1) < 0.25 - seen.error.margins
+                late = bool((low & (run.log_time > log_due + seen.error.log_time)).any())
                 text = f"{name}: max|f| < 1/4 until {when(run.log_time[-1])}, due at {when(log_due)}."
                 found.append(judged(self, run, False if late else None, text, None, log_due, len(run) - 1))
         return tuple(found)
@@ -399,7 +414,7 @@ class LowRank(Claim):
             excess = rank - 2 - rank * np.exp(log_frobenius[0] - log_frobenius)
         k = int(np.argmax(excess))
         text = f"stable rank {rank[-1]:.6g} at the end, at most {2 + max(excess[-1], 0.0):.6g} is allowed."
-        kept = bool(excess[k] <= seen.tol)
+        kept = bool(excess[k] <= 8 * seen.error.sizes)
         if not kept:
             text = f"stable rank {rank[k]:.6g} at {when(run.log_time[done + k])}, {excess[k]:.3g} above the bound."
         return (judged(self, run, kept, text, float(rank[k]), float(rank[k] - excess[k]), done + k),)
@@ -421,17 +436,21 @@ class Growth(Claim):
         return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        if np.isneginf(run.log_norm[0]):  # a zero network stays zero
+            return ()
         # Times of e^1000 are inf; at a loss of 0 the product is then 0, not nan.
         with np.errstate(over="ignore", divide="ignore"):
             allowed = np.exp(run.log_time + np.log(facts.x_max) + facts.problem.log_loss())
         grown = run.log_norm - run.log_norm[0]
-        over = grown - allowed - 1e-13 * np.abs(run.log_norm[0])
+        error = accuracy(run)
+        with np.errstate(invalid="ignore"):
+            over = grown - allowed * (1 + error.log_time + 2 * error.log_loss[0]) - 2 * error.sizes
+        over = np.where(np.isnan(over), -inf, over)  # a zero network stays zero
         k = int(np.argmax(over))
-        tol = watch(facts, run).tol
         text = f"log|theta| grew by {grown[-1]:.6g}; never faster than the bound."
-        if over[k] > tol:
+        if over[k] > 0:
             text = f"log|theta| grew by {grown[k]:.6g} until {when(run.log_time[k])}, bound {allowed[k]:.6g}."
-        return (judged(self, run, bool(over[k] <= tol), text, float(grown[k]), float(allowed[k]), k),)
+        return (judged(self, run, bool(over[k] <= 0), text, float(grown[k]), float(allowed[k]), k),)
 
 
 LATE: tuple[Claim, ...] = (

@@ -7,7 +7,9 @@ from math import log
 import numpy as np
 
 from ..dynamics import Trajectory
+from ..problem._words import count
 from ..sectors import class_sectors
+from ._accuracy import TOO_SMALL, accuracy
 from ._base import Claim, Condition, Observation, Prediction
 from ._facts import Facts
 from ._invariants import INVARIANTS
@@ -101,8 +103,9 @@ class EarlySectors(Claim):
                 directions[members] = total / np.linalg.norm(total)
         late = float(facts.alignment.last_event.max())
         text = (
-            f"{groups.plus.size} neurons turn to the sum of the positive class, {groups.minus.size} to that of the "
-            f"negative class, {groups.dead.size} die; the last change of an active set is at t = {late:.6g}."
+            f"{count(groups.plus.size, 'neuron turns', 'neurons turn')} to the sum of the positive class, "
+            f"{groups.minus.size} to that of the negative class, {count(groups.dead.size, 'dies', 'die')}; the last "
+            f"change of an active set is at t = {late:.6g}."
         )
         several = np.flatnonzero(facts.alignment.nonunique)
         if several.size:
@@ -114,10 +117,10 @@ class EarlySectors(Claim):
         due = float(facts.alignment.last_event.max())
         if done is None:
             j = int(np.argmin(seen.trapped[-1]))
-            enough = due == 0 or run.log_time[-1] > log(2 * due)
+            enough = (due == 0 or run.log_time[-1] > log(2 * due)) and bool(seen.loose[-1].any())
             text = f"neuron {j} is neither in its sector nor dead at {when(run.log_time[-1])}."
-            count = int((~seen.trapped[-1]).sum())
-            return (judged(self, run, False if enough else None, text, count, 0, (len(run) - 1, j)),)
+            free = int((~seen.trapped[-1]).sum())
+            return (judged(self, run, False if enough else None, text, free, 0, (len(run) - 1, j)),)
         text = f"every neuron is in its sector or dead at {when(run.log_time[done])}."
         found = [self.seen(True, text, float(run.log_time[done]), log(due) if due > 0 else None, done)]
         expected = np.zeros((2, run.p), bool)
@@ -195,15 +198,21 @@ class ClosedForm(Claim):
         top = np.where(facts.signs > 0, *(facts.speed * np.linalg.norm(total) for total in facts.class_sums))
         top = np.where(top > 0, top, 1.0)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            rate = np.diff(run.log_norms, axis=0) / np.exp(seen.log_steps)[:, None] / top
-            rounding = 1e-13 * np.abs(run.log_norms[1:]) / np.exp(seen.log_steps)[:, None] / top
-            excess = np.where(both, rate - 1 - 2 * np.exp(worst_f)[:, None] - rounding, -np.inf)
+            grown, full = np.diff(run.log_norms, axis=0), np.exp(seen.log_steps)[:, None] * top
+            # The step is a difference of times, and what was gained one of logarithms.
+            error = 2 * seen.error.sizes + full * np.expm1(np.minimum(seen.error.log_steps, 1.0))[:, None]
+            excess = np.where(both, grown - full * (1 + 2 * np.exp(worst_f))[:, None] - error, -np.inf)
+            told = both & (full > error)
+            last = float(np.where(told, grown / full, -np.inf).max())
         k, j = divmod(int(np.argmax(excess)), run.p)
-        last = float(np.where(both, rate, -np.inf).max())
+        if excess[k, j] > 0:
+            last = float(grown[k, j] / full[k, j])
+        elif not told.any():
+            return (self.seen(None, f"what the neurons grow by between records is {TOO_SMALL}."),)
         text = (
             f"in their cones the neurons grow at most {last:.6g} times as fast as G says (1 is reached when aligned)."
         )
-        return (judged(self, run, bool(excess[k, j] <= seen.tol), text, last, 1.0, (k + 1, j)),)
+        return (judged(self, run, bool(excess[k, j] <= 0), text, last, 1.0, (k + 1, j)),)
 
 
 class Absorbing(Claim):
@@ -220,7 +229,7 @@ class Absorbing(Claim):
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         seen = watch(facts, run)
-        left = seen.home[:-1] & ~seen.home[1:]
+        left = seen.left(seen.home, seen.astray)
         entered = seen.home.any(axis=0)
         if not entered.any():
             return (self.seen(None, "no neuron was seen in the sector of its sign."),)
@@ -229,7 +238,8 @@ class Absorbing(Claim):
             text = f"neuron {j} left its sector at {when(run.log_time[k + 1])}."
             return (judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)),)
         last = int(np.argmax(seen.home, axis=0)[entered].max())
-        text = f"{int(entered.sum())} neurons entered their sectors, the last at {when(run.log_time[last])}; none left."
+        many = count(int(entered.sum()), "neuron")
+        text = f"{many} entered the sector of its sign, the last at {when(run.log_time[last])}; none left."
         return (self.seen(True, text, 0, 0, last),)
 
 
@@ -249,14 +259,14 @@ class MonotoneActivations(Claim):
         seen = watch(facts, run)
         worst = seen.decrease
         text = f"largest relative decrease of s_j y_i w_j.x_i between records: {worst.size:.3g}."
-        found = [judged(self, run, worst.size <= seen.tol, text, worst.size, 0.0, worst[1:])]
+        found = [judged(self, run, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
         if run.method != "flow":  # no events are recorded
             return tuple(found)
         crossing = np.isin(run.events["kind"], ("activate", "deactivate"))
         events = run.events[crossing & (run.events["sample"] >= 0)]
         towards = np.where(events["kind"] == "activate", 1, -1)
         wrong = towards * facts.signs[events["neuron"]] * facts.data.y[events["sample"]] < 0
-        text = f"{events.size} changes of active sets, all in the right direction."
+        text = f"{count(events.size, 'change')} of active sets, all in the right direction."
         if wrong.any():
             bad = events[np.argmax(wrong)]
             text = f"neuron {bad['neuron']} and sample {bad['sample']}: '{bad['kind']}' at {when(bad['log_time'])}."
@@ -298,16 +308,19 @@ class GrowthBound(Claim):
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         rate = self.bounds(facts)["log_growth_rate (as corrected)"]
-        change = np.abs(run.log_outs - run.log_outs[0]).max(axis=1)
+        with np.errstate(invalid="ignore"):
+            change = np.nan_to_num(np.abs(run.log_outs - run.log_outs[0])).max(axis=1)
         with np.errstate(over="ignore"):
             allowed = rate * run.time
-        over = change - allowed - 1e-12 * np.abs(run.log_outs).max(axis=1)
+        error = accuracy(run)
+        with np.errstate(invalid="ignore"):
+            over = change - allowed * (1 + error.log_time) - 2 * error.sizes
+        over = np.where(np.isnan(over), -np.inf, over)  # a zero neuron stays zero
         k = int(np.argmax(over))
-        slack = watch(facts, run).tol
         text = f"largest change of log|a_j|: {change.max():.6g}; nowhere more than the bound."
-        if over[k] > slack:
+        if over[k] > 0:
             text = f"log|a_j| changed by {change[k]:.6g} until {when(run.log_time[k])}, the bound is {allowed[k]:.6g}."
-        return (judged(self, run, bool(over[k] <= slack), text, float(change[k]), float(allowed[k]), k),)
+        return (judged(self, run, bool(over[k] <= 0), text, float(change[k]), float(allowed[k]), k),)
 
 
 CLAIMS: tuple[Claim, ...] = (

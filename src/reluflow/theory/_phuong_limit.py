@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb, log, sqrt
 from typing import NamedTuple
@@ -12,13 +12,19 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..problem import Network
+from ..problem._words import count
 from ..sectors import exact_signs
+from ._accuracy import margin_rounding
 from ._base import Array, Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
+from ._lyu_watch import series
 from ._premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
-from ._watch import NOTHING, Flags, Trend, Watch, judged, trend, watch, when
+from ._watch import Flags, Trend, Watch, judged, trend, watch, when
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+#: Relative accuracy of the margins of the classes.
+_SOLVED = 1e-9
 
 #: Subsets of samples whose independence is looked at before general position is left open.
 _SUBSETS = 20_000
@@ -88,17 +94,24 @@ def _off_hyperplanes(facts: Facts) -> Condition:
 # -- the limit as numbers and as a network -----------------------------------------------------------------
 
 
-def limit_function(facts: Facts, factor: float) -> Callable[[npt.ArrayLike], Array]:
-    """``factor (phi(w+.x) - phi(w-.x))`` (PL-C1)."""
-    plus, minus = facts.class_margins
+@dataclass(frozen=True, eq=False)
+class LimitFunction:
+    """``factor (phi(w+.x) - phi(w-.x))`` (PL-C1); None for a class without samples."""
 
-    def function(points: npt.ArrayLike) -> Array:
+    factor: float
+    plus: Array | None
+    minus: Array | None
+
+    def __call__(self, points: npt.ArrayLike) -> Array:
+        """Return the values at the points, shape (n,)."""
         X = np.asarray(points, dtype=np.float64)
-        up = np.maximum(X @ plus.w, 0.0) if plus else 0.0
-        down = np.maximum(X @ minus.w, 0.0) if minus else 0.0
-        return np.asarray(factor * (up - down))
+        up, down = (0.0 if w is None else np.maximum(X @ w, 0.0) for w in (self.plus, self.minus))
+        return np.asarray(self.factor * (up - down))
 
-    return function
+
+def limit_function(facts: Facts, factor: float) -> LimitFunction:
+    """Return the limit of PL-C1, up to the factor."""
+    return LimitFunction(factor, *(None if one is None else one.w for one in facts.class_margins))
 
 
 def limit_network(facts: Facts) -> Network:
@@ -175,10 +188,15 @@ def misalignment(seen: Watch, group: Flags) -> float:
     return float(((unit @ a) ** 2 - np.sum((unit @ W) ** 2)) / 2)
 
 
-def _shrinking(claim: Claim, run: Trajectory, name: str, found: Trend, measured: float, limit: float) -> Observation:
+def _shrinking(
+    claim: Claim, seen: Watch, name: str, error: Array, measured: float, limit: float, nothing: float | None = None
+) -> Observation:
+    """Whether an error over the late records tends to 0; ``nothing``: how well what it is made of is known."""
+    run, floor = seen.run, 2 * seen.error.sizes if nothing is None else nothing
+    found: Trend = trend(run.log_time[seen.late], error, seen.settled, floor)
     text = f"{name}: {measured:.6g}, limit {limit:.6g}, error {found.error:.3g} = {found.rate:.3g}/log t"
     text += f" at {when(run.log_time[-1])} (falls like (log t)^{found.exponent:.2g})."
-    if found.error <= NOTHING:
+    if found.error <= floor:
         text = f"{name}: {measured:.6g}, the limit to rounding, at {when(run.log_time[-1])}."
     if found.kept is None:
         text = f"{name}: {measured:.6g}, limit {limit:.6g}; the run does not reach far enough to tell."
@@ -200,8 +218,8 @@ class MainTheorem(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         groups = facts.groups
         text = (
-            f"{groups.plus.size} neurons converge in direction to w+, {groups.minus.size} to w-, {groups.dead.size} "
-            "are dead; the split inside a group is not predicted."
+            f"{count(groups.plus.size, 'neuron converges', 'neurons converge')} in direction to w+, "
+            f"{groups.minus.size} to w-, {groups.dead.size} dead at the end; the split inside a group is not predicted."
         )
         # As printed the probability is that not all neurons die (PL-E10).
         sure = 1 - 2.0**-facts.net.p
@@ -228,9 +246,8 @@ def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Obser
             text = f"1 - cos of the worst neuron with {name}: {now:.6g}; the run ends before every sample is fitted."
             found.append(claim.seen(None, text, now, 0.0, len(run) - 1))
             continue
-        shrink = trend(run.log_time[seen.late], error, seen.settled)
         last = float(error[-1])
-        found.append(_shrinking(claim, run, f"1 - cos of the worst neuron with {name}", shrink, last, 0.0))
+        found.append(_shrinking(claim, seen, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
     return tuple(found) or (claim.seen(None, "every neuron is dead: nothing converges."),)
 
 
@@ -284,7 +301,8 @@ class Probability(Claim):
             return (self.seen(True, "each class present has a neuron: the loss can vanish.", 0.0, 0.0),)
         measured = float(run.loss[-1])
         text = f"a class without neurons keeps its loss: {measured:.6g}, floor {floor:.6g}."
-        return (judged(self, run, measured >= floor * (1 - seen.tol), text, measured, floor, len(run) - 1),)
+        kept = bool(run.log_loss[-1] >= log(floor) - seen.error.log_loss[-1])
+        return (judged(self, run, kept, text, measured, floor, len(run) - 1),)
 
 
 class SharpLimit(Claim):
@@ -364,8 +382,18 @@ class SharpLimit(Claim):
             for name, column in (("nu_plus", 0), ("nu_minus", 1)):
                 if wanted[column]:
                     values[f"norm of the group over log t ({name})"] = (np.exp(sizes[:, column]) / L, b[name])
+        size = 2 * seen.error.sizes
+        together = float(seen.error.log_time[-1] + seen.error.log_loss[-1])
         observed = [
-            _shrinking(self, run, name, trend(L, found - limit, seen.settled), float(found[-1]), limit)
+            _shrinking(
+                self,
+                seen,
+                name,
+                found - limit,
+                float(found[-1]),
+                limit,
+                (together if name == "t log t loss" else size) * abs(limit),
+            )
             for name, (found, limit) in values.items()
         ]
         if "margin_rate" in b:
@@ -414,9 +442,9 @@ class Corollary(Claim):
         values = np.array([run.network(int(k)).normalized().outputs(units) for k in seen.late])
         error = np.abs(values - limit).max(axis=1)
         worst = int(np.argmax(np.abs(values[-1] - limit)))
-        shrink = trend(run.log_time[seen.late], error, seen.settled)
         name = f"f/|theta|^2 at the worst of {len(units)} unit points"
-        return (_shrinking(self, run, name, shrink, float(values[-1, worst]), float(limit[worst])),)
+        nothing = 2 * seen.error.sizes * float(np.abs(limit).max())
+        return (_shrinking(self, seen, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
 
 
 def _two_groups(facts: Facts) -> tuple[Condition, ...]:
@@ -465,10 +493,13 @@ class GlobalOptimum(Claim):
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         top = self.bounds(facts)["largest_margin"]
-        margins = run.normalized_margin()
+        margins = np.nan_to_num(series(run).margin, nan=-np.inf)
         k = int(np.argmax(margins))
+        if margins[k] == -np.inf:  # a zero network has none
+            return ()
         text = f"largest normalised margin seen: {margins[k]:.10g}, at most {top:.10g} is possible."
-        return (self.seen(bool(margins[k] <= top * (1 + 1e-9)), text, float(margins[k]), top, k),)
+        kept = bool(margins[k] <= top * (1 + _SOLVED) + margin_rounding(facts.data, run.p))
+        return (self.seen(kept, text, float(margins[k]), top, k),)
 
 
 LIMITS: tuple[Claim, ...] = (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..margins import MarginSolution
-from ..problem import Undecided
+from ..problem import Stopped, Undecided
 from ..sectors import exact_signs
 from ._base import Condition, Groups, assume
 from ._facts import Facts
@@ -129,6 +129,8 @@ def alive(facts: Facts) -> Condition:
         return Condition(name, True, "proved", counts, (1, 1), why=why)
     try:
         groups = facts.groups
+    except Stopped:
+        raise
     except Undecided as error:
         return Condition(name, None, "numerical", counts, (1, 1), why=str(error))
     counts = (groups.plus.size, groups.minus.size)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..dynamics import Trajectory
 from ..margins import AgreementMargin, agreement_margin, clusters, linearity
-from ..problem import NotSeparable, Undecided
+from ..problem import NotSeparable, Stopped, Undecided
+from ._accuracy import accuracy, margin_rounding, rounding
 from ._base import Claim, Condition, Observation, Prediction, assume
 from ._facts import Facts
 from ._lyu_conditions import above, leaky, logistic, separable, separator
@@ -26,7 +27,6 @@ from ._sarussi_numbers import (
 from ._sarussi_steps import holds as steps_hold
 from ._sarussi_steps import inequalities
 
-_DROP = 1e-7  # a decrease of a monotone quantity up to this, relative, is the tolerance of a run
 _TEST = "tests/theory/test_sarussi"
 
 FITTED = assume("nL < log 2 at some time (SBG-A6.1)", "it is an event of the run; monitored, not predicted.")
@@ -155,13 +155,16 @@ class ClusteredIsLinear(Claim):
         wrong = None
         for k, net in enumerate(run.networks()):
             both = clusters(net)
-            lead = np.sign(data.X @ (both.plus - both.minus))
+            ahead = data.X @ (both.plus - both.minus)
+            # Where it is rounding of the neurons, which may cancel, it has no sign.
+            size = data.norms * (np.linalg.norm(both.plus) + np.linalg.norm(both.minus))
+            lead = np.where(np.abs(ahead) > rounding(0.0) * data.d * size, np.sign(ahead), 0.0)
             out = np.sign(net.scaled_outputs(data.X)[0])
             for row, sharp in enumerate((False, True)):
                 covered = both.in_linear_region(data.X, sharp=sharp)
                 inside[row, k] = covered.mean()
                 if (covered & (lead != out) & (lead != 0)).any():
-                    wrong = (k, int(np.flatnonzero(covered & (lead != out))[0]))
+                    wrong = (k, int(np.flatnonzero(covered & (lead != out) & (lead != 0))[0]))
         text = (
             f"at the end the sign is shown to be linear at {inside[0, -1]:.1%} of the samples (2r), "
             f"{inside[1, -1]:.1%} (sharp constant)"
@@ -220,7 +223,7 @@ class LatePhase(Claim):
                 self.seen(None, seen + "as corrected (nL < log 2): not within this run.", float(np.exp(total[-1]))),
             )
         seen += f"as corrected (nL < log 2): log t = {run.log_time[s.first]:.6g}"
-        lost = np.flatnonzero(~s.fitted[s.first :])
+        lost = np.flatnonzero(s.unfitted[s.first :])
         if lost.size and run.method == "flow":
             k = int(s.first + lost[0])
             return (self.seen(False, seen + f", lost again at record {k}.", float(np.exp(total[k])), np.log(2), k),)
@@ -252,6 +255,8 @@ class AgreeingConverge(Claim):
             return (self.seen(None, text, where=rival),)
         try:
             program = agreement_margin(facts.data, facts.net.slope, found.last.signs_w, found.last.signs_u)
+        except Stopped:
+            raise
         except (NotSeparable, Undecided) as error:
             return (self.seen(None, f"no limit with these patterns: {error}"),)
         if not program.consistent:
@@ -422,14 +427,18 @@ class SmoothedMarginGrows(Claim):
         if s.first is None:
             return (self.seen(None, f"the run ends before nL < l(0), n = {facts.data.n}."),)
         tail = s.smoothed[s.first :]
-        drop, k = worst_drop(tail)
-        over = float(np.max((tail - s.margin[s.first :]) / np.abs(s.margin[s.first :])))
-        fine = drop <= _DROP and over <= _DROP
+        error = accuracy(run).smoothed_margin[s.first :]
+        drop, fallen, k = worst_drop(tail, error)
+        above = tail - s.margin[s.first :]
+        top = int(np.argmax(above - error))
+        fine = fallen <= 0 and bool(above[top] <= error[top] + margin_rounding(facts.data, run.p))
+        over = float(max(above[top], 0.0))
         text = (
             f"smoothed margin {tail[0]:.6g} to {tail[-1]:.8g} over {tail.size} fitted records; largest decrease "
-            f"{drop:.1e}, relative; never above the margin by more than {max(over, 0.0):.1e}."
+            f"{drop:.1e}; never above the margin by more than {over:.1e}."
         )
-        return (self.seen(fine, text, (drop, over), (0.0, 0.0), None if fine else s.first + k),)
+        where = None if fine else s.first + (k if fallen > 0 else top)
+        return (self.seen(fine, text, (drop, over), (0.0, 0.0), where),)
 
 
 CLAIMS: tuple[Claim, ...] = (

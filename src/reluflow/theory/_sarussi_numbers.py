@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..dynamics import Agreement, Trajectory, agreement
 from ..margins import AgreementMargin, agreement_margin, beta_crit
-from ..problem import Dataset, Network, NotSeparable, Undecided
+from ..problem import Dataset, Network, NotSeparable, Stopped, Undecided
 from ..problem._arrays import Array
 
 Bools = npt.NDArray[np.bool_]
@@ -125,6 +125,8 @@ def par_program(data: Dataset, slope: float) -> AgreementMargin | None:
     """Solve the program of perfect agreement (SBG-T6.2); None where it has no solution or cannot be decided."""
     try:
         return agreement_margin(data, slope)
+    except Stopped:
+        raise
     except (NotSeparable, Undecided):
         return None
 
@@ -133,6 +135,8 @@ def critical(data: Dataset) -> tuple[float, float] | None:
     """Both critical constants of SBG-V; None where they cannot be decided."""
     try:
         return beta_crit(data)
+    except Stopped:
+        raise
     except Undecided:
         return None
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..data import takes_data
+from ..data._registry import suggestion
 from ..dynamics import Trajectory
-from ..problem import Problem, ProblemError, Undecided
-from ._base import Claim, Condition, Finding, Observation, Prediction, conjunction
+from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
+from ..problem import time_limit as within
+from ._base import Claim, Condition, Finding, Lines, Observation, Prediction, conjunction
 from ._facts import Facts
 from ._references import BIBTEX, PAPERS
+
+Item = TypeVar("Item")
+
+_COMPUTED = "everything it needs can be computed"
 
 #: One module a paper, each with ``CLAIMS`` and ``NOT_COMPUTABLE``.
 _MODULES = {"PL": "_phuong", "ML": "_min", "SBG": "_sarussi", "LL": "_lyu"}
@@ -27,46 +34,61 @@ def claims(paper: str | None = None) -> tuple[Claim, ...]:
     >>> [claim.id for claim in claims("PL")][:2]
     ['C-INV1', 'C-INV2']
     """
-    if paper is not None and paper not in _MODULES:
+    return tuple(one for key in _papers(paper) for one in _module(key).CLAIMS)
+
+
+def _papers(paper: str | None) -> tuple[str, ...]:
+    """Return the keys asked for; upper and lower case are the same."""
+    if paper is None:
+        return tuple(_MODULES)
+    if not isinstance(paper, str) or paper.upper() not in _MODULES:
         raise ProblemError(f"paper {paper!r} is not known; choose one of {', '.join(_MODULES)}.")
-    names = _MODULES.values() if paper is None else (_MODULES[paper],)
-    return tuple(claim for name in names for claim in import_module(f".{name}", __package__).CLAIMS)
+    return (paper.upper(),)
+
+
+def _module(paper: str) -> Any:
+    return import_module(f".{_MODULES[paper]}", __package__)
 
 
 @cache
 def not_computable() -> dict[str, str]:
     """Return the statements that no program can put to the test, with the reason."""
     found: dict[str, str] = {}
-    for name in _MODULES.values():
-        found |= import_module(f".{name}", __package__).NOT_COMPUTABLE
+    for key in _MODULES:
+        found |= _module(key).NOT_COMPUTABLE
     return found
 
 
 def claim(name: str) -> Claim:
-    """Return the claim with this id.
+    """Return the claim with this id; upper and lower case are the same.
 
-    >>> claim("PL-T1").paper
-    'PL'
+    >>> claim("PL-T1").paper, claim("ml-t1a").id
+    ('PL', 'ML-T1a')
     """
-    for one in claims():
-        if name == one.id or name in one.also:
-            return one
-    from difflib import get_close_matches
+    known = {known: one for one in claims() for known in (one.id, *one.also)}
+    folded = {known.casefold(): one for known, one in known.items()}
+    found = folded.get(str(name).strip().casefold())
+    if found is None:
+        raise ProblemError(
+            f"there is no claim {name!r}{suggestion(name, known) or ';'} `reluflow claims` lists them all."
+        )
+    return found
 
-    close = get_close_matches(str(name), [c.id for c in claims()], 3, 0.4)
-    hint = f"; near it are {', '.join(close)}" if close else ""
-    raise ProblemError(f"there is no claim {name!r}{hint}. reluflow.theory.claims() lists them all.")
 
-
-def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding]:
+@takes_data(Facts)
+def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Finding]:
     """Which claims apply to a problem, and which condition fails where they do not.
 
     Parameters
     ----------
     problem : Problem or Facts
-        `Facts` share what was computed between several calls.
+        `Facts` share what was computed between several calls. Or data and how to draw a network,
+        ``check(X, y, width=50)``: see `as_problem`.
     paper : {"PL", "ML", "SBG", "LL"}, optional
         Ask the claims of one paper only.
+    time_limit : float, optional
+        Most seconds to spend. When they end, or after Ctrl-C, `OutOfTime` or `Interrupted` is raised with the list so
+        far as ``partial``.
 
     Examples
     --------
@@ -78,10 +100,12 @@ def check(problem: Problem | Facts, *, paper: str | None = None) -> list[Finding
     (False, (2, 3))
     """
     facts = Facts.of(problem)
-    return [_finding(one, facts) for one in claims(paper)]
+    with within(time_limit):
+        return _gather("asking which claims apply", ([finding_of(one, facts)] for one in claims(paper)))
 
 
-def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Prediction]:
+@takes_data(Facts)
+def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Prediction]:
     """Return what the claims that apply, or may apply, promise for a problem (arguments as for `check`).
 
     Examples
@@ -96,10 +120,15 @@ def predict(problem: Problem | Facts, *, paper: str | None = None) -> list[Predi
     array([ 0.38939904, -0.13479198])
     """
     facts = Facts.of(problem)
-    return [found for one, finding in _in_force(facts, paper) for found in _predictions(one, finding, facts)]
+    with within(time_limit):
+        pairs = _in_force(facts, paper)
+        return _gather("working out predictions", (_predictions(one, finding, facts) for one, finding in pairs))
 
 
-def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None) -> list[Observation]:
+@takes_data(Facts)
+def monitor(
+    problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None, time_limit: float | None = None
+) -> list[Observation]:
     """Whether a run kept what the claims that apply, or may apply, promise (arguments as for `check`).
 
     Observations list in ``needs`` what their claim only assumes; conditions that stayed undecided are listed too.
@@ -120,19 +149,41 @@ def monitor(problem: Problem | Facts, trajectory: Trajectory, *, paper: str | No
         raise ProblemError(f"monitor needs a Trajectory, not {type(trajectory).__name__}; flow(problem) makes one.")
     if trajectory.problem.fingerprint() != facts.problem.fingerprint():
         raise ProblemError("the trajectory belongs to another problem (data, start, loss, reduction or layers differ).")
-    return [
-        replace(found, needs=_needs(finding))
-        for one, finding in _in_force(facts, paper)
-        for found in _observations(one, facts, trajectory)
-    ]
+    with within(time_limit):
+        return _gather(
+            "comparing the run with the claims",
+            (
+                [replace(found, needs=_needs(finding)) for found in _observations(one, facts, trajectory)]
+                for one, finding in _in_force(facts, paper)
+            ),
+        )
 
 
-def _finding(one: Claim, facts: Facts) -> Finding:
+def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
+    """Collect the parts one claim at a time; who ends it from outside gets what there is."""
+    found: Lines[Item] = Lines()
+    try:
+        for part in parts:
+            found += part
+            check_time(doing)
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(f"interrupted while {doing}; what was found so far is kept.", found) from None
+    except OutOfTime as error:
+        error.partial = found
+        raise
+    return found
+
+
+def finding_of(one: Claim, facts: Facts) -> Finding:
+    """Whether one claim applies; `Facts` keep the answer."""
+
     def compute() -> Finding:
         try:
             conditions = one.conditions(facts)
+        except Stopped:
+            raise
         except Undecided as error:
-            conditions = (Condition("everything it needs can be computed", None, "numerical", why=str(error)),)
+            conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
         return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
     return facts.once(f"finding {one.id}", compute)
@@ -144,13 +195,17 @@ def _needs(finding: Finding) -> tuple[str, ...]:
 
 
 def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
-    pairs = ((one, _finding(one, facts)) for one in claims(paper))
-    return ((one, finding) for one, finding in pairs if finding.applies is not False)
+    pairs = ((one, finding_of(one, facts)) for one in claims(paper))
+    # Of a claim whose conditions could not be computed nothing is known, not even whether its numbers exist.
+    known = (pair for pair in pairs if _COMPUTED not in [c.name for c in pair[1].conditions])
+    return ((one, finding) for one, finding in known if finding.applies is not False)
 
 
 def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]:
     try:
         bounds, found = one.bounds(facts), one.prediction(facts)
+    except Stopped:
+        raise
     except Undecided as error:
         return [one.promise(f"not computed: {error}", needs=_needs(finding))]
     if found is None and not bounds:
@@ -163,6 +218,8 @@ def _observations(one: Claim, facts: Facts, run: Trajectory) -> tuple[Observatio
     try:
         with np.errstate(over="ignore"):  # times of e^1000 are inf
             return one.observe(facts, run)
+    except Stopped:
+        raise
     except Undecided as error:
         return (one.seen(None, f"not decided: {error}"),)
 
@@ -191,12 +248,54 @@ def _keys(item: Any) -> Iterator[str]:
     if isinstance(item, (list, tuple)):
         for part in item:
             yield from _keys(part)
-    elif isinstance(item, str) and item in BIBTEX:
-        yield item
+    elif isinstance(item, str) and (item in BIBTEX or item.upper() in BIBTEX):
+        yield item if item in BIBTEX else item.upper()
     else:
         one = item if isinstance(item, Claim) else claim(getattr(item, "claim", item))
         yield one.paper
         yield from one.sources
+
+
+class Statement(NamedTuple):
+    """A statement of a paper and what is done about it.
+
+    Attributes
+    ----------
+    id : str
+    also : tuple of str
+        Ids of the statements that are covered with it.
+    paper : str
+    statement : str
+        Empty where it is not computable.
+    status : tuple of str
+        Of ``checked``, ``predicted``, ``bounded``, ``monitored``; or ``not computable``.
+    refuted_by : str
+        What would refute it; why nothing can, where it is not computable.
+    test : str
+    """
+
+    id: str
+    also: tuple[str, ...]
+    paper: str
+    statement: str
+    status: tuple[str, ...]
+    refuted_by: str
+    test: str
+
+
+def statements(paper: str | None = None) -> list[Statement]:
+    """List all statements, or those of one paper, with what is done about each.
+
+    >>> [one.status for one in statements("PL") if one.id == "PL-T1"]
+    [('checked', 'predicted', 'monitored')]
+    """
+    found = []
+    for key in _papers(paper):
+        for one in _module(key).CLAIMS:
+            found.append(Statement(one.id, one.also, key, one.statement, one.status(), one.falsifier, one.test))
+        for name, why in _module(key).NOT_COMPUTABLE.items():
+            found.append(Statement(name, (), key, "", ("not computable",), why, ""))
+    return found
 
 
 def coverage() -> str:
@@ -208,7 +307,6 @@ def coverage() -> str:
         "*checked*: its conditions are decided for a given problem; *predicted*: what it promises is computed;",
         "*bounded*: its constants are; *monitored*: a run is compared with it.",
     ]
-    refused = not_computable()
     for key, title in PAPERS.items():
         lines += [
             "",
@@ -217,11 +315,11 @@ def coverage() -> str:
             "| id | statement | status | refuted by | test |",
             "|---|---|---|---|---|",
         ]
-        for one in claims(key):
-            name = ", ".join((one.id, *one.also))
-            lines.append(_row(name, one.statement, ", ".join(one.status()), one.falsifier, f"`{one.test}`"))
-        module = import_module(f".{_MODULES[key]}", __package__)
-        lines += [_row(name, "", "not computable", refused[name], "") for name in module.NOT_COMPUTABLE]
+        for one in statements(key):
+            test = f"`{one.test}`" if one.test else ""
+            lines.append(
+                _row(", ".join((one.id, *one.also)), one.statement, ", ".join(one.status), one.refuted_by, test)
+            )
     return "\n".join(lines) + "\n"
 
 

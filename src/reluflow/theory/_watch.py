@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ._accuracy import Accuracy, accuracy
 from ._base import Array, Claim, Observation
 from ._facts import Facts
 
@@ -25,7 +26,6 @@ _FALLING = 0.9
 _UNSETTLED = 0.1
 _REACH = 16
 _EARLIEST = 5.0
-NOTHING = 1e-9
 
 
 class Decrease(NamedTuple):
@@ -44,24 +44,28 @@ class Watch:
         self.facts, self.run = facts, run
 
     @property
-    def tol(self) -> float:
-        """Relative error of the run that is not held against a claim."""
-        given = self.run.settings.get("rtol", 1e-9)
-        return max(1e-8, 100 * float(given) if isinstance(given, (int, float)) else 0.0)
+    def error(self) -> Accuracy:
+        """How accurately the run is known: what is not held against a claim."""
+        return accuracy(self.run)
 
     @cached_property
     def _scan(self) -> dict[str, Any]:
         """One pass over the records, so that nothing of size T x p x n is kept."""
         run, data = self.run, self.facts.data
         units, positive, s = data.X / data.norms[:, None], data.y > 0, self.facts.signs
-        flags = {name: np.zeros((len(run), run.p), bool) for name in ("plus", "minus", "dead")}
+        names = ("plus", "minus", "still", "clear", "astray", "felt")
+        flags = {name: np.zeros((len(run), run.p), bool) for name in names}
+        own, error = np.outer(s, data.y), self.error.sizes
         worst, before, log_before = Decrease(0.0, 0, 0, 0), None, None
         for k in range(len(run)):
             cosine = run.directions[k] @ units.T
             active = cosine > ON
             flags["plus"][k] = (active == positive).all(axis=1)
             flags["minus"][k] = (active != positive).all(axis=1)
-            flags["dead"][k] = ~active.any(axis=1)
+            flags["still"][k] = ~active.any(axis=1)
+            flags["clear"][k] = (cosine < -ON).all(axis=1)
+            flags["astray"][k] = (own * cosine < -error).any(axis=1)
+            flags["felt"][k] = (cosine > error).any(axis=1)
             log_norm = run.log_norms[k]
             if before is not None and log_before is not None:
                 worst = max(worst, _decrease(cosine, before, log_norm, log_before, s, data.y, k), key=lambda d: d.size)
@@ -78,10 +82,31 @@ class Watch:
         """Which are in S-."""
         return np.asarray(self._scan["minus"])
 
-    @property
+    @cached_property
     def dead(self) -> Flags:
-        """Which are dead."""
-        return np.asarray(self._scan["dead"])
+        """Which are dead: not those that a record meets just as they cross, when they feel nothing for that moment."""
+        still, clear = self._scan["still"], self._scan["clear"]
+        again = np.vstack([still[1:], still[-1:]])
+        return np.asarray(still & (clear | again))
+
+    @property
+    def astray(self) -> Flags:
+        """Which are outside the cone of their own sign by more than the error of the run."""
+        return np.asarray(self._scan["astray"])
+
+    @property
+    def felt(self) -> Flags:
+        """Which feel a sample, by more than the error of the run."""
+        return np.asarray(self._scan["felt"])
+
+    @property
+    def loose(self) -> Flags:
+        """Which are neither in the cone of their own sign nor dead, by more than the error of the run."""
+        return self.astray & self.felt
+
+    def left(self, inside: Flags, outside: Flags) -> Flags:
+        """Which were inside at an earlier record and are outside now, shape (T - 1, p)."""
+        return np.asarray(np.logical_or.accumulate(inside, axis=0)[:-1] & outside[1:])
 
     @property
     def decrease(self) -> Decrease:
@@ -108,14 +133,17 @@ class Watch:
 
     @cached_property
     def log_trapped(self) -> float | None:
-        """Log of the time since which every neuron is trapped: the last event before the record that shows it."""
+        """Log of a time before which not every neuron is trapped, the latest known.
+
+        The last event before the record that shows it, or else the record before.
+        """
         done = self.all_trapped
         if done is None or done == 0:
             return None if done is None else float(self.run.log_time[0])
         first, last = self.run.log_time[done - 1], self.run.log_time[done]
         times = self.run.events["log_time"]
         inside = times[(times >= first) & (times <= last)]  # a record may be taken at an event, on the hyperplane
-        return float(inside.max() if inside.size else last)
+        return float(inside.max() if inside.size else first)
 
     def members(self, record: int) -> tuple[Flags, Flags]:
         """Which neurons carry the positive and the negative class at a record (dead ones carry nothing)."""
@@ -264,8 +292,10 @@ class Trend:
     exponent: float
 
 
-def trend(log_time: Array, error: Array, settled: float = _EARLIEST) -> Trend:
+def trend(log_time: Array, error: Array, settled: float = _EARLIEST, nothing: float = 1e-9) -> Trend:
     """Whether an error tends to 0, at the slow rates there are: between 1/sqrt(log t) and 1/log t.
+
+    What is below ``nothing``, the error of the run, counts as 0.
 
     Either ``error * sqrt(log t)`` at the end is no larger than in the first quarter (of log t), or, for an error that
     changed its sign there, the error at the end is smaller than in the second quarter. A run that has only just begun
@@ -283,7 +313,7 @@ def trend(log_time: Array, error: Array, settled: float = _EARLIEST) -> Trend:
     last, end = float(error[-1]), float(log_time[-1])
     some = error > 0
     exponent = float(np.polyfit(np.log(log_time[some]), np.log(error[some]), 1)[0]) if some.sum() > 2 else np.nan
-    if last <= NOTHING:
+    if last <= nothing:
         return Trend(True, last, last * end, exponent)
     early = log_time <= end / 4
     if early.sum() < 3:

@@ -1,0 +1,83 @@
+"""Compiling with numba: what was compiled is kept on disk, and a compilation that takes long says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numba
+from numba.core.caching import FunctionCache, NullCache
+
+Compiled = TypeVar("Compiled", bound=Callable[..., Any])
+
+_said: set[str] = set()
+
+
+def kept(function: Compiled, *, stamp: int = 0, slow: str = "", **options: Any) -> Compiled:
+    """Compile a function for the types it is called with, once for all processes to come.
+
+    What was compiled is kept in ``NUMBA_CACHE_DIR``, beside the source or in the user's cache directory: the first of
+    them that can be written. Without such a place it is compiled in every process.
+
+    Parameters
+    ----------
+    function : callable
+    stamp : int
+        Stands for whatever the compiled code depends on apart from the file of the function.
+    slow : str
+        What is being compiled, if that takes so long that it is announced on stderr.
+    **options
+        For `numba.njit`.
+    """
+    compiled: Any = numba.njit(**options)(function)
+    try:
+        compiled._cache = _Kept(function, stamp, slow)
+    except (RuntimeError, OSError):  # there is no place to keep it
+        compiled._cache = _Unkept(slow)
+    return compiled  # type: ignore[no-any-return]
+
+
+class _Kept(FunctionCache):  # type: ignore[misc]
+    """The files of numba; damaged ones are made anew, and a full disk is no reason to fail."""
+
+    def __init__(self, function: Callable[..., Any], stamp: int, slow: str) -> None:
+        super().__init__(function)
+        self._stamp, self._slow = stamp, slow
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = None
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception:  # half a pickle raises anything
+            with suppress(Exception):
+                self.flush()
+        if found is None:
+            _announce(self._slow, "once")
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(Exception):
+            super().save_overload(sig, data)
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), self._stamp)
+
+
+class _Unkept(NullCache):  # type: ignore[misc]
+    def __init__(self, slow: str) -> None:
+        self._slow = slow
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:  # noqa: ARG002
+        _announce(self._slow, "for this process only; NUMBA_CACHE_DIR can name a place to keep it")
+
+
+def _announce(what: str, how_often: str) -> None:
+    """Say once, to whoever is waiting: at a terminal, in a notebook, at the command line even into a pipe."""
+    if not what or what in _said:
+        return
+    _said.add(what)
+    with suppress(Exception):  # stderr may be closed, or None
+        if sys.stderr.isatty() or "ipykernel" in sys.modules or "reluflow.cli" in sys.modules:
+            print(f"reluflow: compiling {what}, {how_often} (about half a minute) ...", file=sys.stderr, flush=True)

@@ -1,0 +1,79 @@
+"""What the README says `make explain` prints is what it prints."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+README = Path(__file__).parents[1] / "README.md"
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+ROUNDING = 1e-9  # numbers below it are errors of rounding, which differ from machine to machine
+
+pytestmark = pytest.mark.skipif(not README.exists(), reason="the README is not part of this installation")
+
+
+def pasted():
+    """Return the block of the README that shows the output of `make explain`, line by line."""
+    (block,) = re.findall(r"`make explain` prints.*?\n```\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    return block.splitlines()
+
+
+def last_digit(number):
+    """Return one unit of the last digit that is printed."""
+    mantissa, _, power = number.partition("e")
+    return 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
+
+
+def same(shown, printed):
+    """Whether two lines agree in their words, and in their numbers up to one unit of the last digit."""
+    if NUMBER.sub("#", shown) != NUMBER.sub("#", printed):
+        return False
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True)
+    return all(
+        abs(float(a) - float(b)) <= 1.001 * last_digit(a) or max(abs(float(a)), abs(float(b))) < ROUNDING
+        for a, b in pairs
+    )
+
+
+def left_out(shown, printed):
+    """Return the first line shown that is not printed where it should be; None if all are.
+
+    A line of the README that reads ``...`` stands for any number of lines.
+    """
+    at = 0
+    for before, line in pairwise(["", *shown]):
+        if line == "...":
+            continue
+        places = range(at, len(printed)) if before == "..." else range(at, min(at + 1, len(printed)))
+        found = next((k for k in places if same(line, printed[k])), None)
+        if found is None:
+            return line
+        at = found + 1
+    return None if at == len(printed) or shown[-1] == "..." else printed[at]
+
+
+def test_the_readme_shows_what_is_printed():
+    from reluflow.cli._app import app
+
+    result = CliRunner().invoke(app, ["explain"])
+    assert result.exit_code == 0, result.output
+    shown, printed = pasted(), result.stdout.splitlines()
+    wrong = left_out(shown, printed)
+    assert wrong is None, f"not printed there: {wrong!r}; paste this into README.md:\n{result.stdout}"
+    assert shown[0] == printed[0]
+
+
+def test_the_comparison_can_fail():
+    printed = ["margin 0.2367, residual 1.1e-16", "", "phases to t = 12.87", "end"]
+    fine = ["margin 0.2368, residual 4.2e-17", "...", "phases to t = 12.87", "end"]
+    assert left_out(fine, printed) is None
+    assert left_out([*fine[:2], "end"], printed) is None
+    assert left_out([*fine[:3], "..."], printed) is None
+    assert left_out(["margin 0.2467, residual 1.1e-16", *fine[1:]], printed) is not None  # another number
+    assert left_out(["Margin 0.2367, residual 1.1e-16", *fine[1:]], printed) is not None  # another word
+    assert left_out([fine[0], "phases to t = 12.87", "end"], printed) is not None  # a line left out unmarked
+    assert left_out([fine[0], "...", "end", "phases to t = 12.87"], printed) is not None  # another order
+    assert left_out(fine[:3], printed) is not None  # the rest left out unmarked
+    assert left_out([*fine, "more"], printed) is not None
