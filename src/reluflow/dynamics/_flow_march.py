@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from ..problem import BudgetExceeded, Undecided
 from ..problem._arrays import Array
 from ._flow_coupled import Chart, chart
-from ._flow_events import Change, Coordinates, Happening, Step, Watch, apply, root
+from ._flow_events import TINY, Change, Coordinates, Happening, Step, Watch, apply, leaving, root
 from ._flow_field import Geometry, Index
 from ._flow_late import Clock, LateChart, late_chart, solver, tolerances
+from ._flow_origin import way_out
 from ._flow_record import Recorder
 from ._flow_state import State, moving, pattern_of
 from ._trajectory import Trajectory
@@ -23,6 +25,7 @@ _PATIENCE = 400  # explicit steps without an event on data that are not fitted, 
 _STANDSTILL = 50  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _SHOWN = 8  # points named in a message
+_OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
 _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
@@ -69,6 +72,8 @@ class March:
         self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
         self._stirred = 0.0  # ... and by how much they moved since then
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
+        self._zeros: set[int] = set()  # neurons that came to rest at w = 0 ...
+        self._shut: Array | None = None  # ... and the pulls with which there was last seen to be no way out
 
     def standing(self) -> str:
         """Say how far the flow has come, in words that need no theory."""
@@ -163,7 +168,9 @@ class March:
                     if quiet > patience and self._moment(log_start, t) < min(_LAST_LOG, self.goal.log_time):
                         return self._end("coupled", state, log_start, t, begun, "time")
                     stepper.max_step = here.longest_step(step.y1, stepper.f)
-                    if (crowded and quiet >= 3) or here.gone(step.y1):
+                    woken = self._wake(here, step.y1, t, state, self._moment(log_start, t))
+                    state = state if woken is None else woken
+                    if (crowded and quiet >= 3) or here.gone(step.y1) or woken is not None:
                         break
             if event is None:
                 crowded, h = False, None
@@ -239,6 +246,12 @@ class March:
                             return self._finish(name, state, log_begun, log_time, begun, "rest")
                         if noise > 100 * self.rtol and noise > 1e-8:
                             return self._out_of_clock(state, log_begun, log_time, begun)
+                    woken = self._wake(here, step.y1, s, state, log_time)
+                    if woken is not None:
+                        state = woken
+                        break
+            if event is None:
+                continue
             still = event.clock <= s
             s = event.clock
             y = step.dense(s)
@@ -326,6 +339,9 @@ class March:
         self._check_progress(here, (me, event.surface), s, y, log_time)
         for change in changes:
             self._note(change, log_time)
+            if change.kind == "die":
+                self._zeros.add(change.neuron)
+                self._shut = None
         return state
 
     def _check_progress(self, here: Coordinates, pair: tuple[int, int], s: float, y: Array, log_time: float) -> None:
@@ -346,6 +362,32 @@ class March:
             "or a slightly different start may pass.",
             self.partial(),
         )
+
+    def _wake(self, here: Coordinates, y: Array, s: float, state: State, log_time: float) -> State | None:
+        """Let neurons that rest at w = 0 leave when the pulls have changed so that there is a way out; None: they rest.
+
+        It is looked for whenever a pull has changed by one part in a hundred.
+        """
+        if not self._zeros:
+            return None
+        c = here.pulls(s, y)
+        if self._shut is not None and (np.abs(c - self._shut) <= _OPENS * np.abs(self._shut)).all():
+            return None
+        self._shut = c
+        ways = {sign: way_out(self.geometry, sign, c) for sign in {float(state.sign[j]) for j in self._zeros}}
+        free = [j for j in sorted(self._zeros) if ways[float(state.sign[j])] is not None]
+        if not free:
+            return None
+        sides, U, log_w = state.sides.copy(), state.U.copy(), state.log_w.copy()
+        for j in free:
+            way = ways[float(state.sign[j])]
+            sides[j], U[j] = leaving(self.geometry, way)
+            log_w[j] = state.log_a[j] + TINY
+            self._note(Change(j, -1, "origin"), log_time)
+            if way is not None and not way.unique:
+                self._note(Change(j, -1, "ridge"), log_time)
+        self._zeros -= set(free)
+        return replace(state, sides=sides, U=U, log_w=log_w)
 
     def _grazing(self, here: Coordinates) -> frozenset[tuple[int, int]]:
         """Return the events just before that changed nothing, in the numbering of a chart."""

@@ -315,7 +315,7 @@ class Way:
         return f"it rests at a plateau of margin {found.margin:.6g} until log R = {ends:.6g}"
 
     def _jump(self, future: Future) -> None:
-        s = max(future.arrival - (BEFORE if future.point < 0 else 0.0), 0.0)
+        s = max(future.arrival - (BEFORE if future.outgrows else 0.0), 0.0)
         self._restart(future.state(self.reached.state, s), self.reached.log_time)
         self.skipped += 2 * s
 
@@ -341,7 +341,7 @@ def _future(geometry: Geometry, state: State, found: Candidate) -> Future:
     """Follow the neurons that the limit leaves out."""
     if geometry.frozen:  # every neuron that feels a sample moves at the speed of its output weight: none vanishes
         return Future(np.empty(0, dtype=np.intp), np.empty(0), np.inf, -1, -1, "", None)
-    there = np.isfinite(state.log_w) & (state.sign != 0)
+    there = (np.isfinite(state.log_w) | np.isfinite(state.log_a)) & (state.sign != 0)
     there[found.living] = False
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), found.live)
     return follow(geometry, state, found.multipliers, found.network, np.flatnonzero(there), lost)

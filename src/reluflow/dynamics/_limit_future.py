@@ -21,7 +21,9 @@ import numpy as np
 from ..problem import Dataset, Network, Problem, ReluflowError
 from ..problem._arrays import Array
 from ._align import Alignment, Branch, align
+from ._flow_events import TINY
 from ._flow_field import Geometry, Index
+from ._flow_origin import way_out
 from ._flow_state import State
 
 _TIE = 1e-8  # rates this near to 1 are not told from it
@@ -56,6 +58,12 @@ class Future:
     point: int
     doubt: str
     _early: Alignment | None
+    _exit: tuple[int, Array] | None = None  # a neuron that leaves w = 0 at the arrival, and where to
+
+    @property
+    def outgrows(self) -> bool:
+        """Whether it is by its growth that the first neuron counts; else it is a moment at which something opens."""
+        return self.point < 0 and self._exit is None
 
     @property
     def fastest(self) -> float:
@@ -70,6 +78,9 @@ class Future:
         U, log_w, log_a, sign = (x.copy() for x in (state.U, state.log_w, state.log_a, state.sign))
         U[self.neurons], sign[self.neurons] = net.directions, np.sign(net.a)
         log_w[self.neurons], log_a[self.neurons] = net.log_norms - s, net.log_outs - s
+        if self._exit is not None:
+            j, direction = self._exit
+            U[j], log_w[j] = direction, log_a[j] + TINY
         return State(U, log_w, log_a, sign, state.sides)
 
 
@@ -132,7 +143,28 @@ def _follow(
         seen, j, i = _sees(early, data.X[lost])
         if seen < when:
             when, who, point = seen, int(small[j]), int(lost[i])
+    leaves = _leaves(geometry, early, data.y * multipliers)
+    if leaves is not None and leaves[0] < when:
+        when, j, direction = leaves
+        return Future(small, rates, when, int(small[j]), -1, "", early, (int(small[j]), direction))
     return Future(small, rates, when, who if np.isfinite(when) else -1, point, "", early)
+
+
+def _leaves(geometry: Geometry, early: Alignment, c: Array) -> tuple[float, int, Array] | None:
+    """First moment at which a neuron is at w = 0 with a way out along which it outgrows the network; which, and where.
+
+    `align` leaves such a neuron at rest.
+    """
+    best: tuple[float, int, Array] | None = None
+    ends = early.last_event
+    for j in np.flatnonzero(~early.force.astype(bool) | (early.growth <= 0)):
+        t = float(ends[j])
+        if np.isfinite(early.log_norms(t)[j]) or not np.isfinite(early.log_outs(t)[j]):
+            continue
+        way = way_out(geometry, float(early.output_signs(t)[j]), c)
+        if way is not None and way.rate > 1 + _TIE and (best is None or t < best[0]):
+            best = (t, int(j), way.direction)
+    return best
 
 
 def _undecided(small: Index, rates: Array, why: str) -> Future:
