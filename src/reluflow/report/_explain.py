@@ -248,7 +248,7 @@ def explain(
     'every prediction that applies and could be decided was seen.'
     >>> found.exit_code, round(found.limit.margin, 10)
     (0, 0.5840985669)
-    >>> explain([[2, 1], [-3, -1]], [1, -1], width=3, progress=False).limit.kind
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=6, progress=False).limit.kind
     'margin'
     """
     facts = Facts(problem)
