@@ -49,6 +49,8 @@ def test_out_of_time_on_every_verb(verb):
     assert result.stderr == ""
     found = json.loads(result.stdout)
     assert found["exit_code"] == 3
+    assert found["error"]
+    assert found["remedy"]
     if verb == "explain":
         assert found["limit"] is None
         assert any("time limit" in text for text in found["troubles"])
