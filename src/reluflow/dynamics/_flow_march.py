@@ -249,8 +249,8 @@ class March:
             )
         if not np.isfinite(stepper.h_abs):  # a solver would look for a step for ever
             raise Undecided(
-                f"forces or weights are beyond doubles after log t = {self.recorder.last.log_time:.6g}: the flow cannot "
-                "be followed there; what was found so far is kept, and a smaller start may help.",
+                f"forces or weights are beyond doubles after log t = {self.recorder.last.log_time:.6g}: it cannot be "
+                "followed there; what was found so far is kept, and a smaller start may help.",
                 self.partial(),
             )
         self.steps += 1
