@@ -242,7 +242,7 @@ WRONG = {
     "no number": (("flow", "EX1", "--width", "many"), "reluflow flow --help"),
     "no value": (("flow", "EX1", "--width"), "reluflow flow --help"),
     "one word more": (("flow", "EX1", "EX2"), "reluflow flow --help"),
-    "nothing like it": (("flow", "EX1", "--zzzzzzz"), "reluflow flow --help"),
+    "nothing like it": (("flow", "EX1", "--bogus"), "reluflow flow --help"),
     "inner verb": (("data", "shw"), "did you mean 'show'?"),
     "inner option": (("data", "list", "--quick"), "reluflow data list --help"),
     "root option": (("--verison",), "did you mean --version?"),

@@ -147,3 +147,23 @@ def test_reproduction_keeps_what_was_done(monkeypatch, tmp_path):
         runner.run_all(["SBG-F4"], tmp_path, quick=True)
     assert caught.value.partial == []
     assert (tmp_path / "index.html").exists()
+
+
+def test_threads_heed_the_limit_and_ctrl_c(monkeypatch):
+    import reluflow.dynamics._align_run as run
+
+    monkeypatch.setattr("numba.get_num_threads", lambda: 2)
+    monkeypatch.setattr(run, "_THREADS_FROM", 0)
+    whole = rf.align(problem(6))
+    with pytest.raises(rf.OutOfTime, match="0 of 6 neurons"):
+        rf.align(problem(6), time_limit=1e-9)
+
+    def pressed(jobs, timeout):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "wait", pressed)
+    with pytest.raises(rf.Interrupted, match="of 6 neurons") as caught:
+        rf.align(problem(6))
+    done = [j for j in range(6) if caught.value.partial.fates[j] != "unfinished"]
+    assert done[0] == 0  # the first is followed before the threads begin
+    assert all(caught.value.partial.fates[j] == whole.fates[j] for j in done)

@@ -322,9 +322,11 @@ def _usage(as_json: bool, exc: Any, verb: str) -> int:
 
 
 def _close(name: str, known: Sequence[str]) -> str:
+    """Return the option nearest to a misspelt one, or nothing: without the dashes, which all have."""
     from difflib import get_close_matches
 
-    return ", ".join(get_close_matches(name, known, 1))
+    plain = {option.lstrip("-"): option for option in known}
+    return "".join(plain[found] for found in get_close_matches(name.lstrip("-"), plain, 1))
 
 
 def in_options(text: str, params: Iterable[Any]) -> str:
