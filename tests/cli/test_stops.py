@@ -49,6 +49,8 @@ def test_out_of_time_on_every_verb(verb):
     assert result.stderr == ""
     found = json.loads(result.stdout)
     assert found["exit_code"] == 3
+    assert found["error"]
+    assert found["remedy"]
     if verb == "explain":
         assert found["limit"] is None
         assert any("time limit" in text for text in found["troubles"])
@@ -240,7 +242,7 @@ WRONG = {
     "no number": (("flow", "EX1", "--width", "many"), "reluflow flow --help"),
     "no value": (("flow", "EX1", "--width"), "reluflow flow --help"),
     "one word more": (("flow", "EX1", "EX2"), "reluflow flow --help"),
-    "nothing like it": (("flow", "EX1", "--zzzzzzz"), "reluflow flow --help"),
+    "nothing like it": (("flow", "EX1", "--bogus"), "reluflow flow --help"),
     "inner verb": (("data", "shw"), "did you mean 'show'?"),
     "inner option": (("data", "list", "--quick"), "reluflow data list --help"),
     "root option": (("--verison",), "did you mean --version?"),

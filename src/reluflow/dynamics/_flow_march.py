@@ -253,6 +253,12 @@ class March:
                 "larger max_steps goes on.",
                 self.partial(),
             )
+        if not np.isfinite(stepper.h_abs):  # a solver would look for a step for ever
+            raise Undecided(
+                f"forces or weights are beyond doubles after log t = {self.recorder.last.log_time:.6g}: it cannot be "
+                "followed there; what was found so far is kept, and a smaller start may help.",
+                self.partial(),
+            )
         self.steps += 1
         t0, y0 = stepper.t, stepper.y.copy()
         f0 = getattr(stepper, "f", None)  # explicit steppers have it, BDF does not

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, Problem, ProblemError
+from ..problem import Dataset, Network, Problem, ProblemError, check_time
 from ..problem._arrays import Array, is_number, read_npz, writing
 from ..problem._words import count
 
@@ -153,7 +153,9 @@ class Trajectory:
 
     def networks(self) -> Iterator[Network]:
         """All snapshots in turn."""
-        return (self.network(k) for k in range(len(self)))
+        for k in range(len(self)):
+            check_time("going through the run")
+            yield self.network(k)
 
     @property
     def final(self) -> Network:

@@ -271,7 +271,8 @@ def explain(
                 cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
             except Undecided as error:
                 cut.note(error, 0)
-                end, run = (error.partial if isinstance(error.partial, kind) else None for kind in (Limit, Trajectory))
+                end = error.partial if isinstance(error.partial, Limit) else None
+                run = error.partial if isinstance(error.partial, Trajectory) else None
         run = end.trajectory if end is not None else run
         # Times beyond the largest double are inf, and bounds that grow with them too.
         with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):

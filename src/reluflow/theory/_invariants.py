@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ..problem import check_time
 from ._accuracy import accuracy, rounding
 from ._base import Array, Claim, Condition, Observation
 from ._facts import BALANCE_TOL, Facts
@@ -55,6 +56,7 @@ class Pairs(Claim):
         worst, where, pairs = 0.0, None, 0
         before: Array | None = None
         for k in range(len(run)):
+            check_time("going through the run")
             cosine = run.directions[k] @ units.T
             if before is not None:
                 stable = ((cosine > ON) == (before > ON)).all(axis=1) & (np.abs(cosine) > ON).all(axis=1)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ..problem import check_time
 from ._accuracy import Accuracy, accuracy
 from ._base import Array, Claim, Observation
 from ._facts import Facts
@@ -58,6 +59,7 @@ class Watch:
         own, error = np.outer(s, data.y), self.error.sizes
         worst, before, log_before = Decrease(0.0, 0, 0, 0), None, None
         for k in range(len(run)):
+            check_time("going through the run")
             cosine = run.directions[k] @ units.T
             active = cosine > ON
             flags["plus"][k] = (active == positive).all(axis=1)
@@ -188,6 +190,7 @@ class Watch:
         """Log of the sum of ``|w_j|^2`` over those who carry each class at the record, shape (T, 2)."""
         found = np.full((len(self.run), 2), -np.inf)
         for k in range(len(self.run)):
+            check_time("going through the run")
             for column, group in enumerate(self.members(k)):
                 if group.any():
                     found[k, column] = np.logaddexp.reduce(2 * self.run.log_norms[k, group])
