@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Undecided, check_time
+from ..problem import Undecided, check_time, time_left
 
 Array = npt.NDArray[np.float64]
 Wide = npt.NDArray[np.longdouble]
@@ -123,6 +123,7 @@ def project(program: Program, g: int, force: Wide, guess: Index) -> Projection:
         return found
     walls = _leaning(program, g, force, guess)
     while True:
+        check_time("solving for a margin")
         found = _complement(program.rows, np.concatenate([fixed, walls]), force)
         push = found.pull[fixed.size :] * side[walls]
         if push.min(initial=0.0) >= 0:
@@ -141,6 +142,7 @@ def _leaning(program: Program, g: int, force: Wide, guess: Index) -> Index:
     chosen = guess
     best = -1.0
     for _ in range(200):
+        check_time("solving for a margin")
         A = side[chosen, None] * rows[chosen]
         A = A - (A @ frame.T) @ frame
         push = np.zeros(0)
@@ -200,7 +202,7 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
         team = np.sort(np.argsort([-s.norm for s in shadows])[:_FEW_GROUPS])
     rough, before = True, np.inf
     for _ in range(200):
-        check_time("solving for the groups of neurons")
+        check_time("solving for a margin")
         start = _conic(program, points, team, walls, 1e-6 if rough else tolerance)
         cut = -1e-5 if rough else -1e-8
         size = points.size, team.size, sum(w.size for w in walls)
@@ -281,6 +283,8 @@ def _run_clarabel(A: Any, b: Array, cost: Array, cones: list[Any], tolerance: fl
     settings.verbose = False
     settings.max_threads = 1
     for attempt in (tolerance, 100 * tolerance, 1e4 * tolerance):
+        check_time("solving for a margin")
+        settings.time_limit = time_left()
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = attempt
         quadratic = sparse.csc_array((cost.size, cost.size))
         answer = clarabel.DefaultSolver(quadratic, cost, A, b, cones, settings).solve()
