@@ -370,7 +370,7 @@ def _second(found: Comparison) -> str:
 
 def _why_open(found: Comparison) -> str:
     why = found.troubles.get("limit")
-    return f" ({why.rstrip('.')})" if why else " (it was not followed)"
+    return f" ({why.split(';')[0].rstrip('.')})" if why else " (it was not followed)"
 
 
 def _theorem(found: Comparison) -> str:
