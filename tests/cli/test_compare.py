@@ -164,6 +164,14 @@ def test_mistakes_are_answered(net, arguments, words):
     assert words in result.stderr
 
 
+def test_files_of_other_programs(tmp_path):
+    for name in ("model.onnx", "model.safetensors", "model"):
+        (tmp_path / name).write_bytes(b"no network")
+        result = run(tmp_path / name, "EX1")
+        assert result.exit_code == 2
+        assert "torch.save(model.state_dict(), 'model.pt')" in result.stderr
+
+
 # -- with PyTorch --------------------------------------------------------------------------------------------
 
 

@@ -215,7 +215,7 @@ def compare(
     findings, promises = found.get("theorems", ((), ()))
     return Comparison(
         problem,
-        problem.net.normalized_margin(problem.data, problem.train),
+        problem.net.normalized_margin(problem.data, problem.train) + 0.0,  # no minus zero
         np.flatnonzero(q <= 0),
         groups,
         dead,
