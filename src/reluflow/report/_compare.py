@@ -188,7 +188,7 @@ def compare(
     >>> points = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> found = compare(Network([[1.0, 0.5], [-1.0, -0.4]], [1.0, -1.0]), points)
     >>> round(found.margin, 4), round(found.share_of_limit, 4), found.exit_code
-    (0.3174, 0.5434, 0)
+    (0.4535, 0.7764, 0)
     """
     problem, notes = _problem(model, data, y, slope, settings)
     loud = sys.stderr.isatty() if progress is None else progress
@@ -212,9 +212,10 @@ def compare(
             stopped = "time"
     q = problem.net.scaled_outputs(problem.data.X)[0] * problem.data.y
     groups, dead = _at_work(problem)
+    findings, promises = found.get("theorems", ((), ()))
     return Comparison(
         problem,
-        problem.net.normalized_margin(problem.data, problem.train),
+        problem.net.normalized_margin(problem.data, problem.train) + 0.0,  # no minus zero
         np.flatnonzero(q <= 0),
         groups,
         dead,
@@ -223,7 +224,8 @@ def compare(
         found.get("limit"),
         found.get("run"),
         best,
-        *found.get("theorems", ((), ())),
+        findings,
+        promises,
         troubles,
         stopped,
         notes,
@@ -370,7 +372,7 @@ def _second(found: Comparison) -> str:
 
 def _why_open(found: Comparison) -> str:
     why = found.troubles.get("limit")
-    return f" ({why.rstrip('.')})" if why else " (it was not followed)"
+    return f" ({why.split(';')[0].rstrip('.')})" if why else " (it was not followed)"
 
 
 def _theorem(found: Comparison) -> str:
