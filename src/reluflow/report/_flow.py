@@ -145,7 +145,7 @@ def finer(run: Trajectory) -> Trajectory:
         "log_outs": [net.log_outs for _, net in nets],
         "signs": [np.sign(net.a) for _, net in nets],
     }
-    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})  # type: ignore[arg-type]
+    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})
 
 
 # -- axes ------------------------------------------------------------------------------------------------
