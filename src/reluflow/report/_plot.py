@@ -49,8 +49,8 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
     if isinstance(result, Dataset):
         return _plot_points(result, path)
     raise ProblemError(
-        f"there is no picture of {'nothing' if result is None else f'a {type(result).__name__}'}; plot draws what "
-        "flow, descend, limit, align and explain return, and a Dataset of points in the plane."
+        f"{type(result).__name__} was given, which has no picture; plot draws what flow, descend, limit, align and "
+        "explain return, and a Dataset of points in the plane."
     )
 
 
