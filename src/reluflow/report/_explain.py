@@ -16,6 +16,7 @@ from ..data import plain
 from ..dynamics import Limit, Trajectory, limit
 from ..problem import Network, Problem, ProblemError, Undecided
 from ..theory import Facts, Finding, Observation, Prediction, check, monitor, predict
+from ..theory._accuracy import margin_rounding
 from ._explain_sights import Sight, sights
 
 _LIMIT = "limit"
@@ -261,7 +262,10 @@ def _compare_limit(end: Limit, predictions: list[Prediction]) -> list[Observatio
             continue
         gap = abs(end.margin - one.margin)
         text = f"the confirmed limit has margin {end.margin:.10g}, predicted {one.margin:.10g}."
-        same = gap <= _SAME * abs(one.margin)
+        noise = margin_rounding(end.problem.data, end.network.p)
+        same: bool | None = gap <= _SAME * abs(one.margin) + noise
+        if abs(one.margin) <= noise:
+            same, text = None, f"the predicted margin, {one.margin:.3g}, is rounding: cannot be told."
         found.append(Observation(one.claim, same, end.margin, one.margin, _LIMIT, text, one.needs))
     return found
 

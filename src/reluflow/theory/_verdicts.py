@@ -16,6 +16,8 @@ from ._base import Claim, Condition, Finding, Observation, Prediction, conjuncti
 from ._facts import Facts
 from ._references import BIBTEX, PAPERS
 
+_COMPUTED = "everything it needs can be computed"
+
 #: One module a paper, each with ``CLAIMS`` and ``NOT_COMPUTABLE``.
 _MODULES = {"PL": "_phuong", "ML": "_min", "SBG": "_sarussi", "LL": "_lyu"}
 
@@ -132,7 +134,7 @@ def _finding(one: Claim, facts: Facts) -> Finding:
         try:
             conditions = one.conditions(facts)
         except Undecided as error:
-            conditions = (Condition("everything it needs can be computed", None, "numerical", why=str(error)),)
+            conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
         return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
     return facts.once(f"finding {one.id}", compute)
@@ -145,7 +147,9 @@ def _needs(finding: Finding) -> tuple[str, ...]:
 
 def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
     pairs = ((one, _finding(one, facts)) for one in claims(paper))
-    return ((one, finding) for one, finding in pairs if finding.applies is not False)
+    # Of a claim whose conditions could not be computed nothing else can.
+    known = ((one, finding) for one, finding in pairs if finding.conditions[0].name != _COMPUTED)
+    return ((one, finding) for one, finding in known if finding.applies is not False)
 
 
 def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]:
