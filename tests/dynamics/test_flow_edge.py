@@ -411,3 +411,15 @@ def test_forces_that_are_no_numbers_end_the_flow(monkeypatch, size):
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     with pytest.raises(rf.Undecided, match="beyond doubles"):
         rf.flow(rf.Problem(data, net), progress=False)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_a_first_layer_far_below_the_second_is_followed(d, slope):
+    """At w = e^-55 |a| the early phase once read the rounding of a + w as w, and the flow began from another start."""
+    X = np.array([[-1.1], [-0.9], [0.8], [1.2]]) * np.ones((1, d))
+    net = rf.initialize(d, width=6, scheme="two-sign", log_scale=-55.0, seed=3, slope=slope)
+    run = rf.flow(rf.Problem(rf.Dataset(X, [1, 1, -1, -1]), net), {"log_time": 1.0})
+    assert run.balance_drift().max() < 1e-10
+    early = rf.align(run.problem).network(0.0)
+    assert np.allclose(early.log_norms, net.log_norms, rtol=0, atol=1.0)  # crossings at e^-55 may count as done at 0

@@ -18,6 +18,7 @@ from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of
 from ..problem import time_limit as within
 from ..problem._arrays import writing
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
+from ..theory._accuracy import margin_rounding
 from ._explain_sights import Sight, sights
 from ._headline import headline
 
@@ -340,7 +341,10 @@ def _compare_limit(end: Limit, predictions: list[Prediction]) -> list[Observatio
             continue
         gap = abs(end.margin - one.margin)
         text = f"the confirmed limit has margin {end.margin:.10g}, predicted {one.margin:.10g}."
-        same = gap <= _SAME * abs(one.margin)
+        noise = margin_rounding(end.problem.data, end.network.p)
+        same: bool | None = gap <= _SAME * abs(one.margin) + noise
+        if abs(one.margin) <= noise:
+            same, text = None, f"the predicted margin, {one.margin:.3g}, is rounding: cannot be told."
         found.append(Observation(one.claim, same, end.margin, one.margin, _LIMIT, text, one.needs))
     return found
 

@@ -34,6 +34,7 @@ _EPS = 2.0**-52
 _UNITS = 8.0  # units in the last place that a few operations may cost
 _ACCUMULATED = 100.0  # steps' worth of error that a run may have
 _LEAST = 1e-8
+_ON = 1e-9  # integrators put neurons on hyperplanes only to rounding
 _EXPONENT = 0.1
 
 #: What observations say where the bound of a claim is below the error of the run.
@@ -65,6 +66,11 @@ class Accuracy:
         """Of directions, and relative of weights: what integration adds up to."""
         given = self.run.settings.get("rtol", 1e-9)
         return max(_LEAST, _ACCUMULATED * float(given)) if isinstance(given, (int, float)) else _LEAST
+
+    @cached_property
+    def kink(self) -> float:
+        """Of the cosine of a neuron that slides on the hyperplane of a sample: it is held there step by step."""
+        return max(_ON, self.steps / _ACCUMULATED)
 
     @cached_property
     def sizes(self) -> float:

@@ -25,7 +25,7 @@ from ._premises import (
     small_until,
     stored_split,
 )
-from ._watch import ON, judged, log_of, watch, when
+from ._watch import judged, log_of, watch, when
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
@@ -166,7 +166,7 @@ def _arc_observation(
     error = 4 * accuracy(run).steps
     worst, where, steps, told, shown = -inf, None, 0, 0, (0.0, 0.0)
     for k, dt, u, v in _short_steps(facts, run, until, longest):
-        found = _strays(facts, run.log_norms[k], dt, u, v, log_error)
+        found = _strays(facts, run.log_norms[k], dt, u, v, log_error, accuracy(run).kink)
         if found is None:
             continue
         gap, allowed = found
@@ -213,7 +213,7 @@ def _short_steps(
 
 
 def _strays(
-    facts: Facts, log_norms: Array, dt: float, u: Array, v: Array, log_error: float | None
+    facts: Facts, log_norms: Array, dt: float, u: Array, v: Array, log_error: float | None, on: float
 ) -> tuple[Array, Array] | None:
     """How far each direction ends from its arc (nan if its active set changes), and how far it may."""
     data = facts.data
@@ -225,7 +225,7 @@ def _strays(
     error = exp(log_error) if log_error is not None else 2 * data.n * top * facts.speed * exp(log_f)
     before, after = u @ units.T, v @ units.T
     same = ((before > 0) == (after > 0)).all(axis=1) & np.isfinite(log_norms)
-    same &= (np.minimum(np.abs(before), np.abs(after)) > ON).all(axis=1)
+    same &= (np.minimum(np.abs(before), np.abs(after)) > on).all(axis=1)
     force = facts.signs[:, None] * facts.speed * (np.where(before > 0, data.y, facts.net.slope * data.y) @ data.X)
     size = np.linalg.norm(force, axis=1)
     same &= size > 0
