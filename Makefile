@@ -37,7 +37,7 @@ explain: $(CORE)  ## set up and run the main job on a built-in dataset
 	$(PY) -m reluflow explain
 
 test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist loadfile
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 
