@@ -308,7 +308,9 @@ WHOLE = {
 
 @pytest.mark.filterwarnings("ignore:Reading:UserWarning")  # NumPy, of headers that look as if Python 2 had written them
 @given(name=st.sampled_from(sorted(WHOLE)), data=st.data())
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_damaged_files_never_crash(tmp_path, name, data):
     content = bytearray(WHOLE[name])
     for _ in range(data.draw(st.integers(1, 3))):

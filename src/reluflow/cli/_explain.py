@@ -60,7 +60,7 @@ def _trouble(found: Explanation) -> dict[str, Any]:
     """Say what is missing as the document of an error does."""
     if found.exit_code not in (3, 130):
         return {}
-    words = found.unconfirmed or found.troubles[0]
+    words = found.troubles[0] if found.limit is not None else " ".join(found.headline)
     kind = "Interrupted" if found.interrupted else "Undecided"
     return {"error": words, "kind": kind, "remedy": words.rpartition("; ")[2]}
 
