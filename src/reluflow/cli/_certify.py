@@ -108,6 +108,8 @@ def certify(
     steps = _steps(document, data, net, alpha, str(network), limit, optimum, train, tolerance, budget)
     with within(time_limit):
         code = _collect(document, steps)
+    if train == "both" and document["network"] is not None:
+        document["network"]["gap"] = _gap(document)
     emit(json, document, lambda out: _print(out, document))
     if code:
         raise typer.Exit(code)
@@ -172,8 +174,6 @@ def _steps(
         )
         if net is None and best:
             yield "certifying the network", lambda: judge(best[0], "attains the largest margin")
-        if train == "both" and document["network"] is not None:
-            document["network"]["gap"] = _gap(document)
 
 
 def _collect(document: dict[str, Any], steps: Iterable[tuple[str, Callable[[], None]]]) -> int:
