@@ -122,7 +122,7 @@ class Directions(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (facts.both_layers, facts.balanced)
 
-    def observe(self, _facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
         with np.errstate(invalid="ignore"):
             gap = np.abs(run.log_norms - run.log_outs)
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
