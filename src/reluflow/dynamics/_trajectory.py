@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -152,7 +153,11 @@ class Trajectory:
 
     def networks(self) -> Iterator[Network]:
         """All snapshots in turn."""
-        return (self.network(k) for k in range(len(self)))
+        return iter(self._networks)
+
+    @cached_property
+    def _networks(self) -> tuple[Network, ...]:
+        return tuple(self.network(k) for k in range(len(self)))
 
     @property
     def final(self) -> Network:
@@ -218,7 +223,7 @@ class Trajectory:
         from ..margins import stable_rank
 
         live = np.asarray(np.isfinite(self.log_norms).any(axis=1))
-        return np.array([stable_rank(self.network(k)) if live[k] else np.nan for k in range(len(self))])
+        return np.array([stable_rank(net) if alive else np.nan for net, alive in zip(self._networks, live, strict=True)])
 
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
