@@ -223,7 +223,7 @@ class Trajectory:
         from ..margins import stable_rank
 
         live = np.asarray(np.isfinite(self.log_norms).any(axis=1))
-        return np.array([stable_rank(net) if alive else np.nan for net, alive in zip(self._networks, live, strict=True)])
+        return np.array([stable_rank(net) if live[k] else np.nan for k, net in enumerate(self._networks)])
 
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
