@@ -20,7 +20,7 @@ from ._trajectory import Trajectory
 _FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
-_STANDSTILL = 50  # times that one event may come back while nothing moves: it does not end
+_STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _SHOWN = 8  # points named in a message
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
