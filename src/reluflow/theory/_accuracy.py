@@ -82,7 +82,7 @@ class Accuracy:
         """Which neurons still move as the flow says; those that have all but vanished are left as they are."""
         start = self.run.log_norms[0]
         least = float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
-        return np.isfinite(self.run.log_norms[record]) & (self.run.log_norms[record] > least)
+        return np.asarray(np.isfinite(self.run.log_norms[record]) & (self.run.log_norms[record] > least))
 
     @cached_property
     def _late(self) -> npt.NDArray[np.bool_]:

@@ -204,7 +204,8 @@ def _short_steps(
     output = watch(facts, run).log_output[:end]
     telling = np.flatnonzero((output > log(accuracy(run).steps)) & (output < -1))
     chosen = telling if telling.size else np.arange(0 if short.size else end)
-    if np.isin(short, telling).any() or not chosen.size:
+    long_enough = short[log_steps[short] > log(longest / 20)]
+    if np.isin(long_enough, telling).any() or not chosen.size:
         return
     for k in np.unique(chosen[np.linspace(0, chosen.size - 1, 4).astype(int)]).tolist():
         time = float(run.time[k]) + longest
