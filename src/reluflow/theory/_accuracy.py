@@ -147,7 +147,7 @@ def accuracy(run: Trajectory) -> Accuracy:
     >>> data = Dataset([[2.0, 1.0], [-3.0, -1.0]], [1, -1])
     >>> far = Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-1e7))
     >>> found = accuracy(flow(far, {"log_time": 20.0}))
-    >>> bool(1e-7 < found.sizes < 2e-7), bool(found.log_time[-1] < 1e-13)
+    >>> bool(1e-7 < found.sizes < 2e-7), bool(found.log_time[1] < 1e-13)
     (True, True)
     """
     return Accuracy(run)

@@ -201,8 +201,9 @@ def _short_steps(
         yield k, exp(log_steps[k]), run.directions[k], run.directions[k + 1]
     if run.method != "flow":
         return
-    output = watch(facts, run).log_output[:end]
-    telling = np.flatnonzero((output > log(accuracy(run).steps)) & (output < -1))
+    # The bound of |f| after the longest step, as in `_strays`: below 1, and above what the run is known to.
+    log_f = log(facts.x_max) + np.logaddexp.reduce(2 * run.log_norms[:end], axis=1) + 3.0
+    telling = np.flatnonzero((log_f > log(accuracy(run).steps) + 3.0) & (log_f <= 0))
     chosen = telling if telling.size else np.arange(0 if short.size else end)
     long_enough = short[log_steps[short] > log(longest / 20)]
     if np.isin(long_enough, telling).any() or not chosen.size:
