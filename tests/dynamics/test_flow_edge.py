@@ -85,7 +85,7 @@ def test_all_neurons_dead():
     assert run.phases[-1].name == "rest"
     assert run.log_time[-1] == 1e6
     assert run.log_loss[-1] == pytest.approx(np.log(np.log(2)))
-    assert (run.W[-1] == [[-1.0, -1.0]]).all()
+    assert run.W[-1] == pytest.approx(np.array([[-1.0, -1.0]]), rel=1e-15)
 
 
 def test_nothing_slides_on_strictly_orthogonally_separable_data():

@@ -10,7 +10,7 @@ import pytest
 
 import reluflow as rf
 from reluflow.problem._words import count
-from reluflow.report._headline import _THEOREMS
+from reluflow.report._headline import ENDS
 from reluflow.theory import claims
 
 CROSS = [[1.0, 0.3], [-0.4, 1.0], [-1.0, 0.2], [0.3, -1.0]]
@@ -177,7 +177,7 @@ def test_every_theorem_on_the_limit_has_words():
         for one in claims()
         if "function=" in inspect.getsource(one.prediction) and "margin=" in inspect.getsource(one.prediction)
     }
-    assert telling == set(_THEOREMS)
+    assert telling == set(ENDS)
 
 
 def test_they_stand_first_everywhere(ex1, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 import reluflow as rf
 from reluflow.theory import Facts, claims
-from reluflow.theory._verdicts import _finding, _needs, _observations
+from reluflow.theory._verdicts import _needs, _observations, finding_of
 
 
 def observed(name, run):
@@ -105,7 +105,7 @@ def test_what_applies_is_seen(seed):
         assert isinstance(run, rf.Trajectory)
     known = Facts(problem)
     for one in (*claims("LL"), *claims("SBG")):
-        found = _finding(one, known)
+        found = finding_of(one, known)
         if found.applies:
             for seen in _observations(one, known, run):
                 assert seen.consistent is not False or _needs(found), (one.id, seen.text)

@@ -448,7 +448,7 @@ def in_options(text: str, params: Iterable[Any]) -> str:
         text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
         if "_" in param.name:
             text = re.sub(rf"{name}\b", option, text)
-    return text
+    return re.sub(r"(--[\w-]+(?: \S+)?) \(\1\)", r"\1", text)  # what was said in both languages is said once
 
 
 def _flush() -> None:
