@@ -302,7 +302,7 @@ def test_mistakes_about_the_start():
     frozen = rf.Network([[1.0, 0.0, 0.0]], [1.0], log_scale=0.0, log_scale_out=-3000.0)
     with pytest.raises(rf.ProblemError, match="sizes that are closer together"):
         rf.descend(problem(train="first").replace(net=frozen), step=0.1, steps=1)
-    huge = problem().replace(net=problem().net.with_log_scale(250.0))
+    huge = problem().replace(net=rf.Network([[1.0, 0.0, 0.0]], [1.0], log_scale=350.0, log_scale_out=-50.0))
     with pytest.raises(rf.ProblemError, match="sizes below e"):
         rf.descend(huge, step=0.1, steps=1)
     wide = rf.Problem(rf.Dataset(np.eye(1000), np.ones(1000)), rf.initialize(1000, width=1000))

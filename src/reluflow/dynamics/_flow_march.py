@@ -108,7 +108,7 @@ class March:
         """Record the end of a run that came to its time: the run covers that, to the last digit."""
         goal = self.goal.log_time
         there = np.isfinite(goal) and (reached.why == "rest" or reached.log_time == goal)
-        if there and self.recorder.last.log_time < goal:
+        if there and not (self.recorder.records and self.recorder.last.log_time >= goal):
             self.recorder.add(goal, reached.state, self._margins(reached.state))
         return reached
 
