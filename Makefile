@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain test deep lint types format bench reproduce clean
+.PHONY: help explain test portable fuzz deep lint types format bench reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -37,7 +37,13 @@ explain: $(CORE)  ## set up and run the main job on a built-in dataset
 	$(PY) -m reluflow explain
 
 test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --dist loadfile
+
+portable: $(DEV)  ## numeric tests as other CPUs, thread counts and a busy machine would run them (long)
+	$(PY) tests/portable.py
+
+fuzz: $(DEV)  ## random small problems: no theorem may seem contradicted (minutes; FUZZ="0 3000 --out DIR" for more)
+	$(PY) tests/fuzz/monitors.py $(FUZZ)
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 

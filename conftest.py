@@ -1,13 +1,56 @@
-"""Without PyTorch nothing of reluflow.deep can run: say so instead of failing."""
+"""What all tests share: the same draws and patience on every machine, Ctrl-C, and a word on what did not run."""
 
+import os
+import signal
+import sys
 from importlib.util import find_spec
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Several tests at once are faster than several threads in one, and most problems here are small.
+if "numpy" not in sys.modules:
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+# The same draws everywhere, so that what passes here passes there; HYPOTHESIS_PROFILE=fresh makes new ones. No test
+# may fail because the machine is busy.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fresh", settings.get_profile("same"), derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 WITHOUT = "torch is not installed: the tests of reluflow.deep did not run; pip install torch==2.13.0 brings it."
 
 collect_ignore_glob = [] if find_spec("torch") else ["src/reluflow/deep/*.py"]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c():
+    """Hear Ctrl-C, also where the parent ignores it: shells start scripts so in the background, and it is inherited."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def pytest_sessionstart(session):
+    """Compile before the workers start, or each of them would."""
+    if getattr(session.config.option, "numprocesses", None):
+        from reluflow import Dataset, Network, Problem, align
+
+        align(Problem(Dataset([[1.0]], [1]), Network([[1.0]], [1.0])))
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Say what did not run, also where -q hides the skips."""
+    """Say what did not run and why, also where -q hides the skips."""
+    reasons = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons.setdefault(why.removeprefix("Skipped: "), []).append(report.nodeid)
+    for why, tests in sorted(reasons.items()):
+        terminalreporter.write_line(f"skipped {len(tests)}: {why} ({', '.join(tests[:3])}{', ...' * (len(tests) > 3)})")
     if not find_spec("torch"):
         terminalreporter.write_line(WITHOUT)

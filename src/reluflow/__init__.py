@@ -15,17 +15,21 @@ Data and problems
     Network               a two-layer (leaky) ReLU network, down to weights of e^-3000
     Loss                  logistic or exponential
     Problem               data, the network the flow starts from, and the loss
+    as_problem            a problem of data and how to draw a network: what every verb makes of (X, y, width=50)
     initialize            a network drawn in one of the ways of the papers
     from_torch            a PyTorch model as a `Network`
+    problem_from_torch    the same with data, which get the constant feature that biases need
     head                  the last two layers of a PyTorch classifier, with the features that enter them
 
 What theory says
     explain               theory and flow of a problem side by side: the main job
+    compare               a trained network, the limit of the flow from it, and the best there is
     check                 which claims apply, condition by condition
     predict               what those that apply promise
     monitor               whether a run kept the promises
     citation              BibTeX of the papers behind a result
     Explanation           what `explain` returns
+    Comparison            what `compare` returns
     Finding               whether a claim applies
     Condition             one requirement of a claim
     Prediction            what a claim promises
@@ -83,6 +87,9 @@ Sectors
     extremal_directions   the directions in which neurons align
     alignment_constants   constants and time bounds of the early phase
     ExtremalDirections    what `extremal_directions` returns
+
+Time
+    time_limit            how long what is done inside may take: ``with time_limit(60): ...``
 
 Errors
     ReluflowError         everything raised on purpose

@@ -190,24 +190,29 @@ NAMES = [
 ]
 
 
-def refused(spec, message):
-    """Both ways must refuse, with the same words."""
-    with pytest.raises(DataError, match=message) as info:
-        dataset(spec)
-    result = CliRunner().invoke(app, ["data", "show", spec])
-    assert result.exit_code == 2
-    assert result.stderr == f"reluflow: {info.value}\n"
-    assert result.stdout == ""
-    result = CliRunner().invoke(app, ["data", "show", "--json", spec])
-    assert result.exit_code == 2
-    assert result.stderr == ""
-    found = json.loads(result.stdout)
-    assert found.pop("remedy")
-    assert found == {"schema": 1, "error": str(info.value), "kind": "DataError", "exit_code": 2}
+@pytest.fixture
+def refused(spoken):
+    """Give the check that both ways refuse, with the same words."""
+
+    def check(spec, message):
+        with pytest.raises(DataError, match=message) as info:
+            dataset(spec)
+        result = CliRunner().invoke(app, ["data", "show", spec])
+        assert result.exit_code == 2
+        assert result.stderr == f"reluflow: {spoken(info.value, 'data', 'show')}\n"
+        assert result.stdout == ""
+        result = CliRunner().invoke(app, ["data", "show", "--json", spec])
+        assert result.exit_code == 2
+        assert result.stderr == ""
+        found = json.loads(result.stdout)
+        assert found.pop("remedy")
+        assert found == {"schema": 1, "error": spoken(info.value, "data", "show"), "kind": "DataError", "exit_code": 2}
+
+    return check
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_tables(tmp_path, case):
+def test_tables(refused, tmp_path, case):
     content, message = TABLES[case]
     file = tmp_path / "data.csv"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -215,7 +220,7 @@ def test_tables(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_files(tmp_path, case):
+def test_files(refused, tmp_path, case):
     files, asked, message = FILES[case]
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -223,12 +228,12 @@ def test_files(tmp_path, case):
 
 
 @pytest.mark.parametrize(("spec", "message"), NAMES)
-def test_names(tmp_path, monkeypatch, spec, message):
+def test_names(refused, tmp_path, monkeypatch, spec, message):
     monkeypatch.chdir(tmp_path)
     refused(spec, message)
 
 
-def test_a_file_of_10_gb_is_refused_before_it_is_read(tmp_path):
+def test_a_file_of_10_gb_is_refused_before_it_is_read(refused, tmp_path):
     for name in ("a.csv", "a.npz", "a-images-idx3-ubyte", "X.npy"):
         with open(tmp_path / name, "wb") as stream:
             stream.truncate(10 * 2**30)  # takes no room on the disk
@@ -237,26 +242,26 @@ def test_a_file_of_10_gb_is_refused_before_it_is_read(tmp_path):
         refused(str(tmp_path / name), r"takes 10\.0 GiB; at most 4 GiB")
 
 
-def test_a_gzip_bomb_is_refused(tmp_path, monkeypatch):
+def test_a_gzip_bomb_is_refused(refused, tmp_path, monkeypatch):
     monkeypatch.setattr("reluflow.data._tables._LONGEST_LINE", 2**20)  # 2**27 otherwise: slow to make and unpack
     (tmp_path / "a.csv").write_bytes(gzip.compress(b"0" * 2**22))
     refused(str(tmp_path / "a.csv"), "line 1: this is binary data or one endless line")
 
 
-def test_a_table_that_grows_too_large_is_refused_on_the_way(tmp_path, monkeypatch):
+def test_a_table_that_grows_too_large_is_refused_on_the_way(refused, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2,1\n" * 5000)
     monkeypatch.setattr("reluflow.problem._arrays.MAX_BYTES", 32000)
     refused(str(tmp_path / "a.csv"), "up to line [0-9]+ of shape .* would take")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_no_permission(tmp_path):
+def test_no_permission(refused, tmp_path):
     (tmp_path / "a.csv").write_text("1,2,1\n")
     (tmp_path / "a.csv").chmod(0)
     refused(str(tmp_path / "a.csv"), "may not be read by you")
 
 
-def test_no_permission_as_the_system_says_it(tmp_path, monkeypatch):
+def test_no_permission_as_the_system_says_it(refused, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2,1\n")
 
     def no(*args, **kwargs):
@@ -267,7 +272,7 @@ def test_no_permission_as_the_system_says_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device here")
-def test_no_regular_file():
+def test_no_regular_file(refused):
     refused("/dev/zero", "is not a regular file")
 
 
@@ -308,7 +313,9 @@ WHOLE = {
 
 @pytest.mark.filterwarnings("ignore:Reading:UserWarning")  # NumPy, of headers that look as if Python 2 had written them
 @given(name=st.sampled_from(sorted(WHOLE)), data=st.data())
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_damaged_files_never_crash(tmp_path, name, data):
     content = bytearray(WHOLE[name])
     for _ in range(data.draw(st.integers(1, 3))):

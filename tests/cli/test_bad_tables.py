@@ -111,7 +111,7 @@ def test_there_are_about_a_hundred():
 
 
 @pytest.mark.parametrize(("content", "message"), [case[1:] for case in TABLES], ids=[case[0] for case in TABLES])
-def test_a_bad_table_is_refused_with_a_remedy(tmp_path, content, message):
+def test_a_bad_table_is_refused_with_a_remedy(tmp_path, spoken, content, message):
     file = tmp_path / "t.csv"
     raw = content if isinstance(content, bytes) else content.encode()
     file.write_bytes(raw)
@@ -119,7 +119,7 @@ def test_a_bad_table_is_refused_with_a_remedy(tmp_path, content, message):
         rf.check(file, width=2)
     teaches(str(info.value))
     result = CliRunner().invoke(app, ["check", str(file), "--width", "2"])
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"reluflow: {info.value}\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"reluflow: {spoken(info.value, 'check')}\n")
     assert file.read_bytes() == raw
     assert os.listdir(tmp_path) == ["t.csv"]
 
@@ -137,7 +137,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_files_of_other_programs_are_named(tmp_path, name):
+def test_files_of_other_programs_are_named(tmp_path, spoken, name):
     file = tmp_path / name
     file.write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises(rf.DataError, match=f"(?s){re.escape(str(file))} is .*{FOREIGN[name]}") as info:
@@ -145,7 +145,7 @@ def test_files_of_other_programs_are_named(tmp_path, name):
     assert "CSV, TSV, NPZ, NPY or IDX is needed" in str(info.value)
     teaches(str(info.value))
     result = CliRunner().invoke(app, ["data", "show", str(file)])
-    assert (result.exit_code, result.stderr) == (2, f"reluflow: {info.value}\n")
+    assert (result.exit_code, result.stderr) == (2, f"reluflow: {spoken(info.value, 'data', 'show')}\n")
 
 
 def test_a_workbook_is_told_from_an_npz_by_what_is_in_it(tmp_path):

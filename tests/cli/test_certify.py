@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from reluflow import Network, example
+from reluflow import Network, Undecided, example
 from reluflow.cli._app import app
 
 runner = CliRunner()
@@ -168,3 +168,15 @@ def test_the_optimum_can_be_left_out(tmp_path):
     assert found["network"]["kkt"]["holds"] is True
     text = run("D4", "--network", tmp_path / "kkt.npz", "--no-optimum").stdout
     assert "largest margin" not in text
+
+
+def test_a_limit_that_is_not_confirmed_is_no_answer(tmp_path, monkeypatch):
+    def undecided(problem, **options):
+        raise Undecided("no limit could be confirmed.")
+
+    monkeypatch.setattr("reluflow.dynamics.limit", undecided)
+    Network([[1.0, 0.3], [-1.0, -0.2]], [1.0, -1.0]).save(tmp_path / "net.npz")
+    result = run("EX1", "--network", tmp_path / "net.npz", "--limit")
+    assert result.exit_code == 3
+    assert "undecided: no limit could be confirmed" in " ".join(result.stdout.split())
+    assert "largest margin of any network" in result.stdout

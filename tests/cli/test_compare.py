@@ -126,7 +126,7 @@ def test_an_undecided_limit_is_said_and_the_rest_is_kept(net, monkeypatch):
     def undecided(problem, **options):
         raise rf.Undecided("no limit could be confirmed. The flow so far is in .partial.", run_so_far)
 
-    monkeypatch.setattr("reluflow.report._compare.find_limit", undecided)
+    monkeypatch.setitem(rf.compare.__globals__, "find_limit", undecided)
     found = document(net, "EX1", code=3)
     assert found["limit"] is None
     assert "no limit could be confirmed" in found["troubles"]["limit"]
@@ -139,7 +139,7 @@ def test_interrupted_the_rest_is_kept(net, monkeypatch):
     def interrupt(problem, **options):
         raise Interrupted("interrupted", None)
 
-    monkeypatch.setattr("reluflow.report._compare.find_limit", interrupt)
+    monkeypatch.setitem(rf.compare.__globals__, "find_limit", interrupt)
     found = document(net, "EX1", code=130)
     assert found["stopped"] == "interrupted"
     assert found["network"]["kkt"] is not None
@@ -162,6 +162,14 @@ def test_mistakes_are_answered(net, arguments, words):
     result = run(*(net if a == "NET" else a for a in arguments))
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_files_of_other_programs(tmp_path):
+    for name in ("model.onnx", "model.safetensors", "model"):
+        (tmp_path / name).write_bytes(b"no network")
+        result = run(tmp_path / name, "EX1")
+        assert result.exit_code == 2
+        assert "torch.save(model.state_dict(), 'model.pt')" in result.stderr
 
 
 # -- with PyTorch --------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_an_interrupted_run_is_printed_and_saved(tmp_path):
         str(file),
     ]
     command = [sys.executable, "-c", INTERRUPTED, "descend", "EX1", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 130
     assert "Interrupted" in done.stdout
     assert done.stderr.startswith("reluflow: interrupted after iteration ")

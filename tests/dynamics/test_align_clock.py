@@ -98,3 +98,14 @@ def test_time_to_angle(theta, angle):
     assert time_to_angle(*columns, 1.4, False)[0] == (
         0.0 if theta < 1.4 else pytest.approx(np.log(np.tan(theta / 2) / np.tan(0.7)) / 1.3, rel=1e-13)
     )
+
+
+@pytest.mark.parametrize("ratio", [1e-24, 1e-60, -1e-24, -1e-60])
+@pytest.mark.parametrize("theta", [0.0, 1e-30, 1e-3])
+def test_a_first_layer_far_below_the_output_keeps_its_digits(ratio, theta):
+    one = np.ones(1)
+    moved = move(one, one, ratio * one, 0 * one, (1 - ratio**2) * one, theta * one)
+    with mp.workdps(80):
+        r, t = mp.mpf(ratio), mp.mpf(theta)
+        expected = (r * mp.cosh(t) + mp.sinh(t)) * mp.exp(-t)
+    assert float(moved.along[0]) == pytest.approx(float(expected), rel=1e-14)

@@ -1,5 +1,6 @@
 """The event loop again, in 40 digits and by other means: time by quadrature, sliding by trying all cases."""
 
+import functools
 from itertools import product
 
 import mpmath as mp
@@ -106,6 +107,22 @@ def replay(X, y, w, a, slope):
     raise AssertionError("too many events")
 
 
+def draw(labels, ratio, seed):
+    rng = np.random.default_rng([seed, 7])
+    X = rng.standard_normal((7, 3))
+    y = np.sign(X @ [1.0, 0.2, 0.0]) if labels == "teacher" else rng.choice([-1.0, 1.0], 7)
+    W = rng.standard_normal((3, 3))
+    W /= np.linalg.norm(W, axis=1)[:, None]
+    a = ratio * rng.choice([-1.0, 1.0], 3) * (1.0 if ratio != 1.0 else np.linalg.norm(W, axis=1))
+    return X, y, W, a
+
+
+@functools.cache
+def replayed(slope, labels, ratio, seed, j):
+    X, y, W, a = draw(labels, ratio, seed)
+    return replay(X, y, W[j], a[j], slope)
+
+
 @pytest.mark.parametrize("gram_limit", [2048, 0])
 @pytest.mark.parametrize("ratio", [1.0, 0.6, 1.5])
 @pytest.mark.parametrize(("slope", "labels"), [(0.0, "teacher"), (0.0, "random"), (0.4, "random")])
@@ -113,15 +130,10 @@ def test_same_events_as_in_forty_digits(slope, labels, ratio, gram_limit, monkey
     monkeypatch.setattr(_align_run, "GRAM_LIMIT", gram_limit)
     slid = flipped = 0
     for seed in range(4):
-        rng = np.random.default_rng([seed, 7])
-        X = rng.standard_normal((7, 3))
-        y = np.sign(X @ [1.0, 0.2, 0.0]) if labels == "teacher" else rng.choice([-1.0, 1.0], 7)
-        W = rng.standard_normal((3, 3))
-        W /= np.linalg.norm(W, axis=1)[:, None]
-        a = ratio * rng.choice([-1.0, 1.0], 3) * (1.0 if ratio != 1.0 else np.linalg.norm(W, axis=1))
+        X, y, W, a = draw(labels, ratio, seed)
         early = align(Problem(Dataset(X, y), Network(W, a, slope), "exponential", "sum"))
         for j in range(3):
-            expected = replay(X, y, W[j], a[j], slope)
+            expected = replayed(slope, labels, ratio, seed, j)
             events = early.events(j)[: len(expected)]  # what follows w = 0 or a ridge is not in the replay
             if not early.nonunique[j] and early.fates[j] in ("aligned", "sliding") and ratio <= 1:
                 assert early.events(j).size == len(expected)

@@ -36,7 +36,7 @@ def test_near_a_local_maximum_the_margin_returns():
     # LL-T5.6 at the limit of EX1, a global maximum: small perturbations come back to its margin.
     data = rf.example("EX1").data
     best = rf.limit(rf.Problem(data, rf.initialize(2, 6, "balanced", 1e-3, seed=0, signs=[1, -1] * 3)))
-    found = rf.perturb(rf.Problem(data, best.network), [0.3, 1e-2], log_norm=2.0)
+    found = rf.perturb(rf.Problem(data, best.network), [0.1], log_norm=2.0)
     assert found.margins == pytest.approx(best.margin, rel=1e-3)
     assert (found.errors < 1e-2).all()
 

@@ -87,11 +87,10 @@ def test_orthogonally_separable_data_reach_the_class_margins():
         assert group.share == pytest.approx(size / (1 / plus.margin + 1 / minus.margin), rel=1e-10)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_generic_leaky_data(seed):
+def test_generic_leaky_data():
     # No closed form: the flow, followed further than limit did, must keep approaching what limit says.
-    data = rf.make("linsep", n=20, d=4, seed=seed)
-    net = rf.initialize(4, 12, "balanced", 1e-3, seed=seed, slope=0.5)
+    data = rf.make("linsep", n=20, d=4, seed=0)
+    net = rf.initialize(4, 12, "balanced", 1e-3, seed=0, slope=0.5)
     problem = rf.Problem(data, net)
     found = rf.limit(problem)
     confirmed(found)

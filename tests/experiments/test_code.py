@@ -235,6 +235,24 @@ def test_moved_modules_and_functions(tree):
     assert tree([*away, ("other.py", "2.0", "3.0")]) != plain
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ([("main.py", "LIMIT, OTHER = 3, 4", "LIMIT, OTHER = 3, 4\nK = K + 1")], ("lower/_deep.py", "K = 3", "K = 4")),
+        ([("main.py", "+ LIMIT  #", "+ globals()['LIMIT']  #")], ("main.py", "return 1 + OTHER", "return 2")),
+        (
+            [
+                ("main.py", "norm(table)", "norm(other)"),
+                ("main.py", "from . import lower", "from . import lower, other"),
+            ],
+            ("other.py", "Unused: ...", "Unused: a = 1"),
+        ),
+    ],
+)
+def test_roundabout_ways_are_followed(tree, first, then):
+    assert tree(first) != tree([*first, then])
+
+
 def test_a_function_that_is_not_there(tree):
     with pytest.raises(KeyError, match="main does not define walk"):
         tree(start=("main", "walk"))

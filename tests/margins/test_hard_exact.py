@@ -171,15 +171,15 @@ KINDS = {
 def test_no_data_set_is_answered_wrongly(kind):
     rng = np.random.default_rng(sorted(KINDS).index(kind))
     outcomes = Counter()
-    for _ in range(150):
+    for _ in range(100):
         Z = KINDS[kind](rng, int(rng.integers(1, 8)), int(rng.integers(1, 5)))
         Z = Z[Z.any(axis=1)]
         if len(Z):
             outcomes[check(Z)] += 1
     # a few sets are separable by less than the rounding of their own coordinates
-    allowed = 20 if kind in ("opposite", "rank-deficient", "hardly any margin") else 0
+    allowed = 14 if kind in ("opposite", "rank-deficient", "hardly any margin") else 0
     assert outcomes["undecided"] <= allowed, outcomes
-    assert outcomes.total() > 100
+    assert outcomes.total() > 66
 
 
 @settings(deadline=None, max_examples=150)

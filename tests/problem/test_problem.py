@@ -77,3 +77,31 @@ def test_identity():
 def test_bad_input(make, message):
     with pytest.raises(ProblemError, match=message):
         make()
+
+
+@pytest.mark.parametrize("log_scale", [-1e308, -1.1e8, 1.1e8, 1e308, [0.0, 0.0, 0.0, -1e9]])
+def test_starts_whose_logarithms_are_rounding_are_refused(log_scale):
+    net = NET.with_log_scale(log_scale)  # by itself it may exist
+    with pytest.raises(ProblemError, match=r"between -1e\+08 and 1e\+08"):
+        Problem(DATA, net)
+    Problem(DATA, NET.with_log_scale(-9.9e7))
+
+
+@pytest.mark.parametrize("scheme", ["balanced", "two-sign"])
+def test_starts_whose_outputs_overflow_are_refused_with_the_largest_that_do_not(scheme):
+    net = initialize(2, width=4, scheme=scheme, scale=1e300)
+    with pytest.raises(ProblemError, match="log_scale at most") as refused:
+        Problem(DATA, net)
+    allowed = float(str(refused.value).rstrip(".").split()[-1])
+    assert np.isfinite(Problem(DATA, net.with_log_scale(allowed)).log_loss())
+
+
+def test_zero_weights_do_not_set_the_scale():
+    # A zero neuron, and a zero output weight, stand at any scale; the others are at e^-3000.
+    W, a = [[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], [1.0, 1.0, 0.0]
+    far = Network(W, a, 0.0, [-3000.0, 0.0, -3000.0], [-3000.0, 0.0, 0.0])
+    near = Network(W, a)
+    mantissa, log_factor = far.scaled_outputs(DATA.X)
+    assert log_factor == -6000.0
+    assert np.array_equal(mantissa, near.outputs(DATA.X))
+    assert far.normalized_margin(DATA) == pytest.approx(near.normalized_margin(DATA), rel=1e-12)

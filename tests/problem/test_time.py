@@ -5,7 +5,19 @@ import threading
 import numpy as np
 import pytest
 
-from reluflow.problem import Interrupted, OutOfTime, ProblemError, Undecided, check_time, time_left, time_limit
+from reluflow.problem import (
+    DataError,
+    Interrupted,
+    NotSeparable,
+    OutOfTime,
+    ProblemError,
+    ReluflowError,
+    Undecided,
+    check_time,
+    part_of_time,
+    time_left,
+    time_limit,
+)
 
 
 def test_without_a_limit_nothing_ends():
@@ -50,3 +62,38 @@ def test_what_is_no_limit(seconds):
 
 def test_interrupted_exits_like_every_interrupted_program():
     assert Interrupted("interrupted").exit_code == 130
+
+
+def test_what_there_is_may_be_made_when_it_is_needed():
+    made = []
+    check_time("resting", lambda: made.append(1))
+    assert not made
+    with time_limit(1e-9), pytest.raises(OutOfTime) as caught:
+        check_time("counting", lambda: [1, 2])
+    assert caught.value.partial == [1, 2]
+
+
+def test_a_part_of_the_time_leaves_the_rest():
+    with part_of_time(0.5):
+        assert time_left() == np.inf
+    with time_limit(100):
+        with part_of_time(0.25):
+            assert time_left() <= 25
+        assert time_left() > 25
+    with time_limit(1e-9), part_of_time(0.5):
+        assert time_left() <= 0
+
+
+def test_every_error_says_how_to_get_there():
+    assert ProblemError("0 was given, but 1 is needed; give more.").remedy == "give more."
+    assert ProblemError("this is so. Try that.").remedy == "Try that."
+    errors = [
+        ReluflowError("no"),
+        DataError("no"),
+        ProblemError("no"),
+        NotSeparable("no", np.ones(1), 0.0),
+        Undecided("no"),
+        OutOfTime("no"),
+        Interrupted("no"),
+    ]
+    assert all(len(error.remedy) > 10 for error in errors)

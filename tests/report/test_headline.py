@@ -10,7 +10,7 @@ import pytest
 
 import reluflow as rf
 from reluflow.problem._words import count
-from reluflow.report._headline import _THEOREMS
+from reluflow.report._headline import ENDS
 from reluflow.theory import claims
 
 CROSS = [[1.0, 0.3], [-0.4, 1.0], [-1.0, 0.2], [0.3, -1.0]]
@@ -119,7 +119,7 @@ def test_without_a_limit_that_comes_first():
     assert f"the loss is {run.loss[-1]:.4g}, " in what
     assert f"normalised margin so far is {run.normalized_margin()[-1] + 0.0:.4g}." in what
     assert why.startswith("It ended there: max_steps = 30 were used up")
-    assert "raise max_steps" in why
+    assert "a larger max_steps goes on" in why
     assert "seen" not in what + why
     assert found.text().startswith("No limit was confirmed")
     assert found.to_dict()["headline"] == [what, why]
@@ -129,7 +129,7 @@ def test_the_advice_fits_what_can_still_be_done():
     found = explained("EX1", width=6, slope=0.5, max_log_time=3.0)
     assert found.limit is None
     assert "following it beyond log t = 3 may settle it" in found.headline[1]
-    assert "raise max_log_time" in found.troubles[0]
+    assert "a larger max_log_time goes on" in found.troubles[0]
     at_the_end = replace(found, settings={**found.settings, "max_log_time": 1e10})
     assert "following it" not in at_the_end.headline[1]
     assert "as far as it goes" in at_the_end.headline[1]
@@ -177,7 +177,7 @@ def test_every_theorem_on_the_limit_has_words():
         for one in claims()
         if "function=" in inspect.getsource(one.prediction) and "margin=" in inspect.getsource(one.prediction)
     }
-    assert telling == set(_THEOREMS)
+    assert telling == set(ENDS)
 
 
 def test_they_stand_first_everywhere(ex1, tmp_path):

@@ -38,8 +38,8 @@ def test_plot_chooses_by_the_type(told, tmp_path):
 
 
 def test_what_has_no_picture(told):
-    for thing, word in ((told.problem, "a Problem"), (None, "nothing"), ([1, 2], "a list")):
-        with pytest.raises(rf.ProblemError, match=f"no picture of {word}"):
+    for thing, word in ((told.problem, "Problem"), (None, "NoneType"), ([1, 2], "list")):
+        with pytest.raises(rf.ProblemError, match=f"{word} was given, which has no picture; plot draws"):
             rf.plot(thing)
     with pytest.raises(rf.ProblemError, match="d = 3"):
         rf.plot(rf.Dataset([[1.0, 2.0, 3.0]], [1]))

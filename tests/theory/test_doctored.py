@@ -12,6 +12,7 @@ import pytest
 
 import reluflow as rf
 from reluflow.theory import Facts, claim, claims, monitor
+from reluflow.theory._accuracy import Accuracy, accuracy
 from reluflow.theory._watch import watch
 
 #: Monitors that no run can fail, because what they watch is true of every network or follows from the data alone.
@@ -40,6 +41,11 @@ def base(name: str) -> tuple[Facts, rf.Trajectory]:
         W = [[1, 1, 0.5], [0.5, 1, 2], [1, -1, 0.3], [-1, -2, 0.1], [0.2, -1, -1], [-1, 0.3, 0.2]]
         net = rf.Network.balanced(W, [1, 1, 1, -1, -1, -1], log_scale=-200.0)
         problem = rf.Problem(rf.example("EX3").data, net)
+    elif name == "EX1 far":
+        problem = rf.Problem(rf.example("EX1").data, base("EX1 logistic")[0].net.with_log_scale(-1e6))
+    elif name == "EX1 coarse":
+        facts, _ = base("EX1 logistic")
+        return facts, rf.flow(facts.problem, {"log_time": 200.0}, rtol=1e-6)
     else:  # no neuron for the negative class
         net = rf.Network.balanced([[1, 0.3], [0.4, 1]], [1, 1], log_scale=-20.0)
         problem = rf.Problem(rf.example("EX1").data, net)
@@ -70,8 +76,46 @@ class Copy:
         return replace(self.run, **{name: getattr(self, name) for name in names})
 
 
+def error(c: Copy) -> Accuracy:
+    """What the honest run is allowed: a mutation need not be much larger to be noticed."""
+    return accuracy(c.run)
+
+
 def unbalance(c: Copy):
     c.log_outs[-1, 0] += 1e-3
+
+
+def unbalance_barely(c: Copy):
+    c.log_outs[-1, 0] += 10 * error(c).sizes
+
+
+def turn_barely(c: Copy):
+    """One neuron of two with the same samples turns on its own; of nearly parallel ones a product feels the square."""
+    u = c.directions[-1, 0]
+    turned = u + np.sqrt(40 * error(c).sizes) * np.array([-u[1], u[0]])
+    c.directions[-1, 0] = turned / np.linalg.norm(turned)
+
+
+def shrink_barely(c: Copy):
+    c.scale(-1, 0, -float(c.log_norms[-1, 0] - c.log_norms[-2, 0]) - 4 * error(c).sizes)
+
+
+def grow_barely(c: Copy):
+    """In the step after it is trapped a neuron grows by a hundredth more than G allows."""
+    k = c.done() + 1
+    top = np.linalg.norm(c.facts.class_sums[0]) * c.facts.speed
+    gain = 1.01 * top * (c.run.time[k] - c.run.time[k - 1])
+    c.scale(slice(k, None), 0, gain - float(c.log_norms[k, 0] - c.log_norms[k - 1, 0]))
+
+
+def flip_all(c: Copy):
+    """Every sample is misclassified."""
+    c.signs[-1] *= -1
+
+
+def lose_a_little_loss(c: Copy):
+    """The loss rises from one record to the next, by more than the run may be wrong by."""
+    c.log_loss[-1] = c.log_loss[-2] + 4 * error(c).log_loss[-2]
 
 
 def flip_sign(c: Copy):
@@ -197,6 +241,60 @@ MUTATIONS: list[tuple[str, str, Callable[[Copy], None]]] = [
     ("ML-T1d", "EX3", spread_out),
     ("ML-E50", "EX1", grow_at_once),
 ]
+
+
+#: Beyond the error bound by little, at ordinary scales, at e^-1000000, and with a coarse tolerance.
+BARELY: list[tuple[str, Callable[[Copy], None]]] = [
+    ("C-INV1", unbalance_barely),
+    ("C-INV2", turn_barely),
+    ("C-INV3", unbalance_barely),
+    ("PL-L2'", grow_barely),
+    ("PL-L3", leave_cone),
+    ("PL-LB1", leave_cone),
+    ("PL-LA4", grow_at_once),
+    ("ML-L3", large_at_once),
+    ("ML-MON", leave_cone),
+    ("ML-POSTA", leave_cone),
+    ("ML-L12", leave_cone),
+    ("ML-L14", shrink_barely),
+    ("ML-L15", shrink_everything_late),
+    ("ML-POST", flip_all),
+    ("ML-E50", grow_at_once),
+    ("LL-B.15", unbalance_barely),
+    ("LL-B.15", lose_a_little_loss),
+    ("LL-T3.1", lose_a_little_loss),
+    ("SBG-P-mono", lose_a_little_loss),
+]
+
+
+@pytest.mark.parametrize("which", ["EX1 logistic", "EX1 far", "EX1 coarse"])
+@pytest.mark.parametrize(("name", "tamper"), BARELY, ids=[f"{m[0]}-{m[1].__name__}" for m in BARELY])
+def test_what_exceeds_the_error_bound_is_flagged(name, tamper, which):
+    facts, run = base(which)
+    assert not [o.text for o in claim(name).observe(facts, run) if o.consistent is False]
+    copy = Copy(facts, run)
+    tamper(copy)
+    assert any(o.consistent is False for o in claim(name).observe(facts, copy.result()))
+
+
+def noise(c: Copy):
+    """Every number of a run is off by what rounding and the tolerance may have done to it."""
+    rng, e = np.random.default_rng(0), error(c)
+    c.log_loss += 0.5 * e.log_loss * rng.uniform(-1, 1, c.log_loss.shape)
+    shift = 0.5 * e.sizes * rng.uniform(-1, 1, c.log_norms.shape)
+    c.log_norms += shift
+    c.log_outs += shift
+    c.directions += 0.3 * e.steps * rng.uniform(-1, 1, c.directions.shape)
+    c.directions /= np.linalg.norm(c.directions, axis=2, keepdims=True)
+
+
+@pytest.mark.parametrize("which", ["EX1 logistic", "EX1 far", "EX1 coarse"])
+def test_what_is_within_the_error_bound_is_not(which):
+    facts, run = base(which)
+    copy = Copy(facts, run)
+    noise(copy)
+    observed = monitor(facts, copy.result())
+    assert [(o.claim, o.text) for o in observed if o.contradicts] == []
 
 
 @pytest.mark.parametrize(("name", "which", "tamper"), MUTATIONS, ids=[f"{m[0]}-{m[2].__name__}" for m in MUTATIONS])

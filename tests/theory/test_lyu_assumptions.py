@@ -13,7 +13,7 @@ import reluflow as rf
 from reluflow.theory import Facts, claims
 from reluflow.theory import _lyu_conditions as conditions
 from reluflow.theory import _lyu_numbers as numbers
-from reluflow.theory._verdicts import _finding
+from reluflow.theory._verdicts import finding_of
 
 _spec = importlib.util.spec_from_file_location("lyu_integrate", Path(__file__).with_name("test_lyu_integrate.py"))
 runs = importlib.util.module_from_spec(_spec)
@@ -29,7 +29,7 @@ def facts(data, slope=0.5, **more):
 
 def finding(name, known):
     one = next(c for c in claims("LL") if c.id == name)
-    return _finding(one, known)
+    return finding_of(one, known)
 
 
 @st.composite
@@ -222,7 +222,7 @@ def test_verdicts_are_invariant_under_permutation_and_rotation(data, slope, seed
     order = rng.permutation(data.n)
     images = [data, data.subset(order), rf.Dataset(data.X @ turn, data.y)]
     verdicts = [
-        [c.applies for c in (_finding(one, facts(image, slope)) for one in claims("LL")[:12])] for image in images
+        [c.applies for c in (finding_of(one, facts(image, slope)) for one in claims("LL")[:12])] for image in images
     ]
     for image in verdicts[1:]:
         for one, first, other in zip(claims("LL")[:12], verdicts[0], image, strict=True):
@@ -234,7 +234,7 @@ def test_verdicts_are_invariant_under_permutation_and_rotation(data, slope, seed
 def test_the_ends_of_the_slopes_are_refused_not_crashed(slope):
     known = facts(rf.example("D5").data, slope)
     for one in claims("LL"):
-        found = _finding(one, known)
+        found = finding_of(one, known)
         assert found.applies in (True, False, None)
     assert finding("LL-TA.7", known).applies is False
     assert finding("LL-A.2", known).applies is False
@@ -255,4 +255,4 @@ def test_degenerate_data_get_a_verdict(data):
     for slope in (0.0, 0.3, 1.0):
         known = facts(data, slope, width=2)
         for one in (*claims("LL"), *claims("SBG")):
-            assert _finding(one, known).applies in (True, False, None)
+            assert finding_of(one, known).applies in (True, False, None)

@@ -14,7 +14,7 @@ from reluflow.dynamics._trajectory import EVENT
 from reluflow.theory import Facts, claims
 from reluflow.theory._lyu_general import near_zero_ratios
 from reluflow.theory._lyu_symmetric import linear_error
-from reluflow.theory._verdicts import _finding, _observations, _predictions
+from reluflow.theory._verdicts import _observations, _predictions, finding_of
 
 _spec = importlib.util.spec_from_file_location("lyu_integrate", Path(__file__).with_name("test_lyu_integrate.py"))
 runs = importlib.util.module_from_spec(_spec)
@@ -28,7 +28,7 @@ def get(name):
 
 
 def finding(name, problem):
-    return _finding(get(name), Facts.of(problem))
+    return finding_of(get(name), Facts.of(problem))
 
 
 def promise(name, problem):
@@ -486,7 +486,7 @@ def test_any_scale_gets_its_verdicts(scale):
         problem = rf.Problem(data, rf.initialize(2, width=5, log_scale=scale, slope=slope))
         known = Facts(problem)
         for one in claims("LL"):
-            found = _finding(one, known)
+            found = finding_of(one, known)
             if found.applies is not False:
                 for made in _predictions(one, found, known):
                     assert all(np.isfinite(value) for value in made.bounds.values()), (one.id, made.bounds)
@@ -520,7 +520,7 @@ def test_odd_starts_get_verdicts_and_observations(name, train):
             run = error.partial
         known = Facts(problem)
         for one in (*claims("LL"), *claims("SBG")):
-            found = _finding(one, known)
+            found = finding_of(one, known)
             json.dumps(found.to_dict())
             if found.applies is not False:
                 for made in (*_predictions(one, found, known), *_observations(one, known, run)):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import reluflow as rf
 from reluflow.theory import Facts, claims
 from reluflow.theory import _sarussi_numbers as numbers
-from reluflow.theory._verdicts import _finding, _observations, _predictions
+from reluflow.theory._verdicts import _observations, _predictions, finding_of
 
 _spec = importlib.util.spec_from_file_location("lyu_integrate", Path(__file__).with_name("test_lyu_integrate.py"))
 runs = importlib.util.module_from_spec(_spec)
@@ -26,7 +26,7 @@ def get(name):
 
 
 def finding(name, problem):
-    return _finding(get(name), Facts.of(problem))
+    return finding_of(get(name), Facts.of(problem))
 
 
 def promise(name, problem):

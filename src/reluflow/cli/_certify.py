@@ -108,6 +108,8 @@ def certify(
     steps = _steps(document, data, net, alpha, str(network), limit, optimum, train, tolerance, budget)
     with within(time_limit):
         code = _collect(document, steps)
+    if train == "both" and document["network"] is not None:
+        document["network"]["gap"] = _gap(document)
     emit(json, document, lambda out: _print(out, document))
     if code:
         raise typer.Exit(code)
@@ -163,10 +165,7 @@ def _steps(
         if limit:
             share = 0.5 if optimum else 1.0
             problem = Problem(data, net, train=train)  # type: ignore[arg-type]
-            yield (
-                "following the flow to its limit",
-                lambda: document.update(limit=_limit(problem, share * time_left())),
-            )
+            yield "following the flow to its limit", lambda: _limit(document, problem, share * time_left())
     if optimum:
         best: list[Network] = []
         yield (
@@ -175,8 +174,6 @@ def _steps(
         )
         if net is None and best:
             yield "certifying the network", lambda: judge(best[0], "attains the largest margin")
-        if train == "both" and document["network"] is not None:
-            document["network"]["gap"] = _gap(document)
 
 
 def _collect(document: dict[str, Any], steps: Iterable[tuple[str, Callable[[], None]]]) -> int:
@@ -239,21 +236,23 @@ def _orthogonal(data: Dataset) -> dict[str, Any]:
     return {"separable": found.separable, **asdict(found)}
 
 
-def _limit(problem: Problem, seconds: float) -> dict[str, Any]:
-    """How far a network is from where the flow takes it."""
+def _limit(document: dict[str, Any], problem: Problem, seconds: float) -> None:
+    """Fill in how far a network is from where the flow takes it."""
     from ..dynamics import limit
     from ..problem import Interrupted, Undecided, time_limit
     from ..report import function_distance
 
     try:
-        with time_limit(seconds):
+        with time_limit(max(seconds, 0.01)):
             end = limit(problem)
     except Interrupted:
         raise
     except Undecided as error:
-        return {"found": False, "why": str(error)}
+        document["limit"] = {"found": False, "why": str(error)}
+        document["unfinished"] = "the limit of the flow was not confirmed."
+        return
     distance, angle = function_distance(problem, end.network)
-    return {
+    document["limit"] = {
         "found": True,
         "kind": end.kind,
         "margin": end.margin,

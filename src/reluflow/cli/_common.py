@@ -373,11 +373,19 @@ class Command(TyperCommand):
 class Verbs(Group):
     """The commands together: answers a wrong command line in plain words."""
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **more: Any) -> Any:
+    def main(  # the signature is Typer's
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Run, and leave by `SystemExit`."""
         words = sys.argv[1:] if args is None else list(args)
         try:
-            code = super().main(args, *rest, standalone_mode=False, **more)
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
             _flush()
         except _ClickException as exc:
             code = _usage("--json" in words, exc, self._verb(words))
@@ -420,9 +428,11 @@ def _usage(as_json: bool, exc: Any, verb: str) -> int:
 
 
 def _close(name: str, known: Sequence[str]) -> str:
+    """Return the option nearest to a misspelt one, or nothing: without the dashes, which all have."""
     from difflib import get_close_matches
 
-    return ", ".join(get_close_matches(name, known, 1))
+    plain = {option.lstrip("-"): option for option in known}
+    return "".join(plain[found] for found in get_close_matches(name.lstrip("-"), plain, 1))
 
 
 def in_options(text: str, params: Iterable[Any]) -> str:
@@ -438,7 +448,7 @@ def in_options(text: str, params: Iterable[Any]) -> str:
         text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
         if "_" in param.name:
             text = re.sub(rf"{name}\b", option, text)
-    return text
+    return re.sub(r"(--[\w-]+(?: \S+)?) \(\1\)", r"\1", text)  # what was said in both languages is said once
 
 
 def _flush() -> None:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._common import Command, Data, Json, busy, emit, fed_by, group, or_built_in, print_table, read_data
+from ._common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
 from ._output import RUNS, check_target
-from ._theory import BUILT_IN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +55,7 @@ def list_(json: Json = False) -> None:
 
 
 @app.command("show", cls=Command)
-@fed_by(or_built_in(read_data, BUILT_IN))
+@fed_by(read_data)
 def show(
     data: Dataset,
     rows: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 5,

@@ -51,9 +51,18 @@ def explain(
     )
     found = replace(found, troubles=tuple(in_options(text, ctx.command.params) for text in found.troubles))
     write("--out", out, found.html)
-    emit(json, {**found.to_dict(), "page": out}, lambda terminal: _print(terminal, found, out))
+    emit(json, {**found.to_dict(), "page": out, **_trouble(found)}, lambda terminal: _print(terminal, found, out))
     if found.exit_code:
         raise typer.Exit(found.exit_code)
+
+
+def _trouble(found: Explanation) -> dict[str, Any]:
+    """Say what is missing as the document of an error does."""
+    if found.exit_code not in (3, 130):
+        return {}
+    words = found.troubles[0] if found.limit is not None else " ".join(found.headline)
+    kind = "Interrupted" if found.interrupted else "Undecided"
+    return {"error": words, "kind": kind, "remedy": words.rpartition("; ")[2]}
 
 
 def command_line(given: dict[str, Any]) -> str:

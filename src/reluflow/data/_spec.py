@@ -121,31 +121,26 @@ def _value(text: str) -> Any:
 
 
 def _make(name: str, parameters: dict[str, Any], preparation: dict[str, Any]) -> Dataset:
-    own: Iterable[str] = ()
+    """Make built-in data and prepare them; a parameter of their own comes before a preparation of the same name."""
+    own: Mapping[str, Any] = {}
     if name in CONSTRUCTIONS:
         own = CONSTRUCTIONS[name].parameters
     elif name in IMAGES:
         own = inspect.signature(IMAGES[name]).parameters
-    for key in [key for key in parameters if key in PREPARATIONS and key not in own]:
+    for key in parameters:
+        if key not in own and key not in PREPARATIONS:
+            takes = [f"{p.name}={p.default!r}" for p in own.values()] + [k for k in PREPARATIONS if k not in own]
+            what = f"{name!r} is a worked example and" if not own else name
+            near = suggestion(key, [*own, *PREPARATIONS]) or "."
+            raise DataError(f"{what} has no parameter {key!r}{near} It takes {', '.join(takes)}.")
+    for key in [key for key in parameters if key not in own]:
         if key in preparation:
             raise DataError(f"{key} is said twice: after {name!r} and as an option.")
         preparation[key] = parameters.pop(key)
     if name in CONSTRUCTIONS:
         data = make(name, **parameters)
-    elif name in IMAGES:
-        allowed = inspect.signature(IMAGES[name]).parameters
-        for key in parameters:
-            if key not in allowed:
-                takes = ", ".join(f"{p.name}={p.default}" for p in allowed.values())
-                raise DataError(f"{name} has no parameter {key!r}{suggestion(key, allowed) or '.'} It takes {takes}.")
-        data = IMAGES[name](**parameters)
-    elif parameters:
-        raise DataError(
-            f"{name!r} is a worked example and has no parameter {next(iter(parameters))!r}; it can only be prepared: "
-            f"{', '.join(PREPARATIONS)}."
-        )
     else:
-        data = example(name).data
+        data = IMAGES[name](**parameters) if name in IMAGES else example(name).data
     return data.prepared(**preparation) if preparation else data
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..problem import Dataset, check_size
 from ..problem._arrays import Array
-from ..problem._columns import Columns, find_column, find_columns
+from ..problem._columns import Columns, find_column, find_columns, split_columns
 from ..problem.errors import DataError
 from ._files import check_file, open_text, reading, replacing
 from ._labels import Labels, as_number, signs
@@ -278,10 +278,12 @@ def _is_header(
     if all(numeric):
         return False
     # Text labels that the mapping explains, and text in columns that are dropped, are no names.
-    explained = {k for k in _positions(drop_columns) if -table.width <= k < table.width}
+    explained = set()
+    for part in () if drop_columns is None else split_columns(drop_columns):
+        if not isinstance(part, str) or _integer(part) is not None:
+            explained.add(find_column(part, None, table.width, str(table.file)))
     if labels is not None and (not isinstance(label, str) or _integer(label) is not None):
         explained.add(find_column(-1 if label is None else int(label), None, table.width, str(table.file)))
-    explained = {k % table.width for k in explained}
     if all(numeric[k] for k in range(table.width) if k not in explained):
         return False
     for k, text in enumerate(row):
@@ -305,15 +307,6 @@ def _integer(text: str) -> int | None:
         return int(text)
     except ValueError:
         return None
-
-
-def _positions(columns: Columns | None) -> list[int]:
-    """Return the positions among what may be names too."""
-    if columns is None or isinstance(columns, (int, np.integer)):
-        return [] if columns is None else [int(columns)]
-    parts = columns.replace("/", ",").split(",") if isinstance(columns, str) else list(columns)
-    found = [_integer(part) if isinstance(part, str) else int(part) for part in parts]
-    return [k for k in found if k is not None]
 
 
 def find_label(names: Sequence[str], where: str, left_out: Sequence[int] = ()) -> int:

@@ -130,7 +130,13 @@ def problem_from_file(path: str | Path, data: Dataset, *, slope: float | None = 
     """
     if is_torch_file(path):
         return problem_from_torch(path, data, slope=slope, **settings)
-    net = Network.load(path)
+    file = Path(path)
+    if file.is_file() and not zipfile.is_zipfile(file) and file.suffix.lower() != ".npz":
+        raise ProblemError(
+            f"{file} is neither an NPZ file nor, by its name, a PyTorch file; net.save('net.npz') and "
+            "torch.save(model.state_dict(), 'model.pt') write what can be read."
+        )
+    net = Network.load(file)
     if slope is not None and slope != net.slope:
         raise ProblemError(
             f"slope {slope:g} was given, which contradicts the slope {net.slope:g} of {path}; leave it out, or save "
@@ -171,6 +177,8 @@ def _from_module(module: Any, slope: float | None) -> Layers:
     nn = torch_for("from_torch").nn
     if any(nn.parameter.is_lazy(parameter) for parameter in module.parameters()):
         raise ProblemError(f"{type(module).__name__} has lazy layers without weights yet; run it on a batch first.")
+    if any(parameter.is_meta for parameter in module.parameters()):
+        raise ProblemError(f"{type(module).__name__} is on the device 'meta', without values; load its weights first.")
     if not isinstance(module, nn.Sequential) or type(module).forward is not nn.Sequential.forward:
         return _from_forward(module, slope, nn)
     chain = [layer for layer in _flat(module, nn) if not isinstance(layer, (nn.Identity, nn.Dropout))]
@@ -273,8 +281,12 @@ def _from_state(state: Mapping[Any, Any]) -> Layers:
 def _entry(name: str, value: Any) -> Array:
     """Return an entry of a state dict as an array of doubles, or say that it is none."""
     dtype = str(getattr(value, "dtype", ""))
-    if "complex" in dtype or "quint" in dtype or "qint" in dtype:
+    if any(word in dtype for word in ("complex", "quint", "qint", "bool")):
         raise ProblemError(f"{name} has dtype {dtype}; real floating-point weights are needed.")
+    if "strided" not in str(getattr(value, "layout", "strided")):
+        raise ProblemError(f"{name} is a sparse tensor ({value.layout}); save it as {name}.to_dense().")
+    if str(getattr(value, "device", "")) == "meta":
+        raise ProblemError(f"{name} is on the device 'meta' and has no values; load the weights before saving them.")
     try:
         return as_doubles(value)
     except (TypeError, ValueError):

@@ -88,8 +88,8 @@ class Paths:
             fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[rows]))
             step = np.where(still, 0.0, run.sign[at] * shot.moved.step[rows])
             ahead = w[row] * fade[:, None] + c[row] * step[:, None]
-            top = np.abs(ahead).max(axis=1)  # may be e^478, which has no square
-            ahead = ahead / np.where(top > 0, top, 1.0)[:, None]
+            top = np.abs(ahead).max(axis=1)
+            ahead = ahead / np.where(top > 1e150, top, 1.0)[:, None]  # which has no square
             size = np.linalg.norm(ahead, axis=1)
             result[rows] = ahead / np.where(size > 0, size, 1.0)[:, None]
         return result

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.core.types.misc import unliteral
 
 from ._compiled import Compiled
 
@@ -109,7 +110,7 @@ def jit(function: Compiled) -> Compiled:
     template = compiled.get_call_template
 
     def plain(args: Any, kws: Any) -> Any:
-        return template(tuple(numba.types.unliteral(arg) for arg in args), kws)
+        return template(tuple(unliteral(arg) for arg in args), kws)
 
     compiled.get_call_template = plain  # or numba compiles `f(0)` and `f(n)` separately
     return compiled  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from ._trajectory import Trajectory
 _FITTED = 3.0  # the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
 _PATIENCE = 400  # explicit steps without an event on data that are not fitted, before implicit ones are tried
-_STANDSTILL = 50  # times that one event may come back while nothing moves: it does not end
+_STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _SHOWN = 8  # points named in a message
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
@@ -117,7 +117,7 @@ class March:
         """Record the end of a run that came to its time: the run covers that, to the last digit."""
         goal = self.goal.log_time
         there = np.isfinite(goal) and (reached.why == "rest" or reached.log_time == goal)
-        if there and self.recorder.last.log_time < goal:
+        if there and not (self.recorder.records and self.recorder.last.log_time >= goal):
             self.recorder.add(goal, reached.state, self._margins(reached.state))
         return reached
 
@@ -268,6 +268,12 @@ class March:
             raise BudgetExceeded(
                 f"max_steps = {self.max_steps} were used up {self.standing()}; what was found so far is kept, and a "
                 "larger max_steps goes on.",
+                self.partial(),
+            )
+        if not np.isfinite(stepper.h_abs):  # a solver would look for a step for ever
+            raise Undecided(
+                f"forces or weights are beyond doubles after log t = {self.recorder.last.log_time:.6g}: it cannot be "
+                "followed there; what was found so far is kept, and a smaller start may help.",
                 self.partial(),
             )
         self.steps += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..problem import Dataset, Network, Problem, ProblemError
+from ..problem import Dataset, Network, Problem, ProblemError, check_time
 from ..problem._arrays import Array, is_number, read_npz, writing
 from ..problem._words import count
 
@@ -153,7 +154,15 @@ class Trajectory:
 
     def networks(self) -> Iterator[Network]:
         """All snapshots in turn."""
-        return (self.network(k) for k in range(len(self)))
+        return iter(self._networks)
+
+    @cached_property
+    def _networks(self) -> tuple[Network, ...]:
+        found = []
+        for k in range(len(self)):
+            check_time("going through the run")
+            found.append(self.network(k))
+        return tuple(found)
 
     @property
     def final(self) -> Network:
@@ -220,7 +229,7 @@ class Trajectory:
         from ..margins import stable_rank
 
         live = np.asarray(np.isfinite(self.log_norms).any(axis=1))
-        return np.array([stable_rank(self.network(k)) if live[k] else np.nan for k in range(len(self))])
+        return np.array([stable_rank(net) if live[k] else np.nan for k, net in enumerate(self._networks)])
 
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).

@@ -10,8 +10,8 @@ calls of ``check_time`` compute nothing and are left out.
 What is found by name at run time counts too:
 
 - a table that functions fill brings these functions, and all that is decorated with them;
-- ``import_module`` brings every module of the folder, and a module taken as a value brings all of it;
-- a text that is the name of a data file beside the module brings the contents of the file.
+- ``import_module`` brings every module of the folder, and ``globals`` or a module taken as a value all of a module;
+- a text that is the name of a data file of the package brings the contents of the file.
 
 This module imports nothing but the standard library: any Python can run it on any copy of the package.
 """
@@ -31,6 +31,7 @@ _FILLS = frozenset({"add", "append", "extend", "insert", "register", "setdefault
 _SKIPPED = frozenset({"ctx", "kind", "returns", "simple", "type_comment", "type_ignores", "type_params"})
 _KINDS = frozenset({"ClassVar", "InitVar", "KW_ONLY"})  # annotations of a dataclass that do something
 _PRINTED = frozenset({"__repr__", "_repr_html_"})  # how a result looks is not what it is
+_NO_DATA = frozenset({".py", ".pyc", ".nbi", ".nbc"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -130,6 +131,7 @@ class Package:
 
     name: str
     modules: dict[Key, Module]
+    files: dict[str, Path]
     fillers: dict[Definition, set[Definition]] = field(default_factory=dict)
     decorated: dict[Definition, set[Definition]] = field(default_factory=dict)
     written: dict[Definition, tuple[str | Definition, ...]] = field(default_factory=dict)
@@ -171,7 +173,8 @@ def package_at(root: Path) -> Package:
         module = modules[key] = Module(key, folder, path)
         for statement in ast.parse(path.read_text(encoding="utf-8")).body:
             _bind(module, statement, root.name)
-    package = Package(root.name, modules)
+    files = {path.name: path for path in sorted(root.rglob("*.*")) if path.suffix not in _NO_DATA and path.is_file()}
+    package = Package(root.name, modules, files)
     for module in modules.values():
         _note_tables(package, module)
     return package
@@ -191,7 +194,7 @@ def _bind(module: Module, statement: ast.stmt, package: str) -> None:
     for node in _own_nodes([statement]):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             module.imported |= _imports(node, module.folder, package)
-    names = _bound([statement]) - set(module.imported)
+    names = _bound([statement])
     for name in names:
         module.bound.setdefault(name, []).append(statement)
     if not names and not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
@@ -299,6 +302,8 @@ class Writer:
         one = Definition(self.module.key, name)
         for statement in self.module.bound[name]:
             yield from self.definition(one, statement)
+        if name in self.module.imported:  # and bound anew, or in case the import fails
+            yield from self.meant(self.package.target(*self.module.imported[name]))
         yield from self.body(self.module.effects, {})
         # In the order of their names: what is registered sees its own name, and is found by it.
         for filler in sorted(self.package.fillers.get(one, ()), key=lambda d: (d.name, d.module)):
@@ -402,19 +407,26 @@ class Writer:
     def name(self, node: ast.Name | ast.Attribute, scope: Scope) -> Words:
         """Yield the word for a name, or for names with dots between them."""
         meant = self.meaning(node, scope)
+        if meant is not None:
+            yield from self.meant(meant)
+        elif isinstance(node, ast.Name):
+            yield node.id
+            if node.id == "globals" and node.id not in scope:
+                yield from self.whole(self.module.key)
+        else:
+            yield from self.node(node.value, scope)
+            yield f".{node.attr}"
+
+    def meant(self, meant: Meaning) -> Words:
+        """Yield the words for what a name means."""
         if isinstance(meant, Definition):
             yield meant
+        elif isinstance(meant, Whole):
+            yield from self.whole(meant.module)
         elif isinstance(meant, Outside):
             yield meant.name
             if meant.name == "importlib.import_module":
                 yield from self.folder()
-        elif isinstance(meant, Whole):
-            yield from self.whole(meant.module)
-        elif isinstance(node, ast.Name):
-            yield node.id
-        else:
-            yield from self.node(node.value, scope)
-            yield f".{node.attr}"
 
     def meaning(self, node: ast.AST, scope: Scope) -> Meaning:
         """Return what a name means, or names with dots between them, or a call of such; None for everything else."""
@@ -431,15 +443,13 @@ class Writer:
         return None
 
     def constant(self, node: ast.Constant) -> Words:
-        """Yield a number or a text; for the name of a data file beside the module its contents."""
+        """Yield a number or a text; for the name of a data file of the package its contents."""
         value = node.value
-        if isinstance(value, str) and value.isprintable() and "." in value[1:] and not value.endswith(".py"):
-            file = self.module.path.parent / value
-            if len(value) < 100 and file.parent == self.module.path.parent and file.is_file():
-                contents = file.read_bytes().replace(b"\r\n", b"\n")
-                yield f"file {hashlib.sha256(contents).hexdigest()}"
-                return
-        yield f"{type(value).__name__} {value!r}"
+        if isinstance(value, str) and value in self.package.files:
+            contents = self.package.files[value].read_bytes().replace(b"\r\n", b"\n")
+            yield f"file {hashlib.sha256(contents).hexdigest()}"
+        else:
+            yield f"{type(value).__name__} {value!r}"
 
     def text(self, node: ast.JoinedStr, scope: Scope) -> Words:
         """Yield an f-string; how its plain parts are cut differs between versions of Python."""

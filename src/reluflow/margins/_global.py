@@ -135,7 +135,7 @@ def global_max_margin(
     >>> round(best.lower, 10), best.exact, best.network.p
     (0.5840985669, True, 2)
     >>> global_max_margin(data, slope=0.0, signs=1)   # a positive ReLU network is never negative
-    GlobalMargin: 0 (exact, gap ...), 1 neurons, by cells
+    GlobalMargin: 0 (exact, gap ...), 1 neuron, by cells
     """
     require_dataset(data)
     alpha, allowed = check_slope(slope), _check_signs(signs)

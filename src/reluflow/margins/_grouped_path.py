@@ -69,7 +69,7 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
     top = one * max(float(t.sum()), 1.0)
     state = Path(lam, np.full(lam.size, top), np.full(k, lam.mean()), np.full(k, top), t, np.full(t.size, one))
     for _ in range(400):
-        check_time("solving for the groups of neurons")
+        check_time("solving for a margin")
         lam, slack, push, room, t, hidden = state
         c = flat.forces(lam, push)
         effect = flat.gain * (c @ flat.rows.T)

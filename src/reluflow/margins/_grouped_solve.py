@@ -202,7 +202,7 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
         team = np.sort(np.argsort([-s.norm for s in shadows])[:_FEW_GROUPS])
     rough, before = True, np.inf
     for _ in range(200):
-        check_time("solving for the groups of neurons")
+        check_time("solving for a margin")
         start = _conic(program, points, team, walls, 1e-6 if rough else tolerance)
         cut = -1e-5 if rough else -1e-8
         size = points.size, team.size, sum(w.size for w in walls)

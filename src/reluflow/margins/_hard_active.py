@@ -113,7 +113,7 @@ def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishin
     """Run the method from the points ``index`` with coefficients ``weights >= 0``."""
     work, checked = 0.0, False
     for _ in range(_EXCHANGES + 3 * min(rows.n, rows.d)):
-        check_time("looking for the linear separator")
+        check_time("solving for a margin")
         work += 2.0 * rows.d * (rows.n + (index.size + 100.0) ** 2)
         if work > _WORK:
             break

@@ -94,7 +94,7 @@ def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | Non
     index = [int(i) for i in start] or [int(np.argmin(rows.norms))]
     weights = [Fraction(0)] * len(index)
     for _ in range(_EXCHANGES):
-        check_time("looking for the linear separator")
+        check_time("solving for a margin")
         index, weights, point = _until_positive(whole, index, weights)
         V = np.array(point.numerators, dtype=object) @ np.stack([whole.row(i)[0] for i in index])
         v = _pair(V, point.denominator << whole.lift)

@@ -106,7 +106,7 @@ def exchange(rows: Rows, points: Index, weights: Array) -> tuple[Index, Array]:
     best = points, weights
     near, close, level = points[:0], np.empty((0, rows.d)), np.empty(0)
     for _ in range(_EXCHANGES + 20 * rows.d):
-        check_time("looking for the linear separator")
+        check_time("solving for a margin")
         v = active.settle() if active.sound else None
         if v is None:
             return best

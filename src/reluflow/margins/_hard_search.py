@@ -59,7 +59,7 @@ def search(rows: Rows) -> Candidate:
     scale, best, slow = 0.5, np.inf, 0
     found = Candidate(work[:1], np.ones(1), False)
     for _ in range(_ROUNDS):
-        check_time("looking for the linear separator")
+        check_time("solving for a margin")
         M, level = rows.unit(work), rows.level(work)
         c = _least_distance(M, level, scale)
         if c is None:

@@ -85,7 +85,7 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
     upper, chosen = float(off.max(initial=0.0)), _worst_rows(equations, off, -1.0)
     ratio = 1.0 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
     for _ in range(200):
-        check_time("testing the KKT conditions")
+        check_time("solving the KKT conditions")
         if upper <= 1e-12 or (k > _MANY_POINTS and not free_point.size):
             break
         x = _highs(equations, chosen, scale)
@@ -188,7 +188,6 @@ def _highs(equations: Equations, chosen: Index, scale: float) -> Array:
         answer = linprog(cost, A_ub=A, b_ub=b, bounds=(0, None), method="highs", options=options)
         if answer.status == 0:
             return np.asarray(answer.x)
-        check_time("testing the KKT conditions")
     raise Undecided(f"the linear program of the KKT conditions was not solved: {answer.message}", answer)
 
 

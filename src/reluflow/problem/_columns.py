@@ -125,16 +125,24 @@ def find_columns(wanted: Columns, names: Sequence[str] | None, width: int, where
     >>> find_columns("id, 2", ["id", "a", "b"], 3, "t.csv")
     [0, 2]
     """
+    return sorted({find_column(part, names, width, where) for part in split_columns(wanted, names or ())})
+
+
+def split_columns(wanted: Columns, names: Sequence[str] = ()) -> list[Any]:
+    """Return the names and positions that are meant, one by one.
+
+    >>> split_columns("id, km/h,2", ["km/h"])
+    ['id', 'km/h', '2']
+    """
     if isinstance(wanted, (str, int, np.integer)):
         wanted = [wanted]
     try:
         items = list(wanted)
     except TypeError:
         raise DataError(f"drop_columns takes names or positions of columns, e.g. ['id'], not {wanted!r}.") from None
-    parts = [part for item in items for part in _parts(item, names or ())]
-    if not parts:
+    if not items:
         raise DataError("drop_columns is empty; name at least one column, or leave it out.")
-    return sorted({find_column(part, names, width, where) for part in parts})
+    return [part for item in items for part in _parts(item, names)]
 
 
 def _parts(item: Any, names: Sequence[str]) -> list[Any]:

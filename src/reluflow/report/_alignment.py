@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..dynamics import Alignment
 from ..problem import ProblemError
 from ..problem._arrays import write_to, writing
 from ..sectors import extremal_directions
@@ -14,7 +15,6 @@ from ..sectors import extremal_directions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..dynamics import Alignment
     from ..problem import Dataset
 
 # Okabe and Ito: told apart by every eye, and in grey print by the marks and line styles beside them.
@@ -42,7 +42,7 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    check_path(path)
+    check_picture(early, Alignment, path)
     data = early.problem.data
     if data.d != 2:
         raise ProblemError(f"the picture of sectors needs data in the plane; these have d = {data.d}.")
@@ -55,8 +55,12 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     return written(figure, path)
 
 
-def check_path(path: str | Path | None) -> None:
-    """Refuse a file that a picture cannot be written to, before it is drawn."""
+def check_picture(result: object, kind: type, path: str | Path | None) -> None:
+    """Refuse what cannot be drawn, and a file that a picture cannot be written to, before it is drawn."""
+    if not isinstance(result, kind):
+        raise ProblemError(
+            f"{type(result).__name__} was given, but a {kind.__name__} is needed; plot draws any result."
+        )
     if path is not None:
         write_to(path, _PICTURES)
 

@@ -12,22 +12,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..data import dataset, plain
+from ..data import as_dataset, plain
 from ..dynamics import Limit, Trajectory
 from ..dynamics import limit as find_limit
 from ..margins import KKT, GlobalMargin, Linearity, global_max_margin, kkt, linearity
-from ..problem import DataError, Dataset, Interrupted, Network, Problem, ProblemError, Undecided, time_left
+from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, time_left
 from ..problem import time_limit as within
 from ..problem._words import count
 from ..theory import Facts, Finding, Prediction, check, predict
+from ._headline import ENDS
 
 _BIAS = (
     "biases are weights of a constant feature 1 appended to the data; a last bias is a neuron that sees it alone, so "
     "the flow trains it as two factors where PyTorch trains one number."
 )
-
-#: Theorems on where the flow ends; where several are equally near, the first is named.
-_ENDS = ("PL-T1'", "LL-T4.3", "LL-TA.7", "LL-TA.10", "LL-TH.2", "LL-T5.5", "LL-T6.2", "LL-G.9", "SBG-T6.2")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +113,7 @@ class Comparison:
     @property
     def nearest(self) -> Finding | None:
         """Of the theorems on where a flow ends that do not apply, the one with the fewest conditions in the way."""
-        failed = [f for f in self.findings if f.claim in _ENDS and f.failing]
+        failed = [f for f in self.findings if f.claim in ENDS and f.failing]
         return min(failed, key=lambda f: len(f.failing), default=None)
 
     @property
@@ -188,7 +186,7 @@ def compare(
     >>> points = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> found = compare(Network([[1.0, 0.5], [-1.0, -0.4]], [1.0, -1.0]), points)
     >>> round(found.margin, 4), round(found.share_of_limit, 4), found.exit_code
-    (0.3174, 0.5434, 0)
+    (0.4535, 0.7764, 0)
     """
     problem, notes = _problem(model, data, y, slope, settings)
     loud = sys.stderr.isatty() if progress is None else progress
@@ -212,9 +210,10 @@ def compare(
             stopped = "time"
     q = problem.net.scaled_outputs(problem.data.X)[0] * problem.data.y
     groups, dead = _at_work(problem)
+    findings, promises = found.get("theorems", ((), ()))
     return Comparison(
         problem,
-        problem.net.normalized_margin(problem.data, problem.train),
+        problem.net.normalized_margin(problem.data, problem.train) + 0.0,  # no minus zero
         np.flatnonzero(q <= 0),
         groups,
         dead,
@@ -223,7 +222,8 @@ def compare(
         found.get("limit"),
         found.get("run"),
         best,
-        *found.get("theorems", ((), ())),
+        findings,
+        promises,
         troubles,
         stopped,
         notes,
@@ -248,12 +248,7 @@ def function_distance(problem: Problem, other: Network) -> tuple[float, float]:
 def _problem(
     model: Any, data: Any, y: Any, slope: float | None, settings: dict[str, Any]
 ) -> tuple[Problem, tuple[str, ...]]:
-    if isinstance(data, (str, Path)):
-        if y is not None:
-            raise DataError(f"{data} names data with labels, and y is given too; leave y out.")
-        points = dataset(data)
-    else:
-        points = data if isinstance(data, Dataset) else Dataset(data, y)
+    points = as_dataset(data, y)
     if isinstance(model, Network):
         if slope is not None and slope != model.slope:
             raise ProblemError(f"slope={slope:g} contradicts the slope {model.slope:g} of the network; leave it out.")
@@ -370,7 +365,7 @@ def _second(found: Comparison) -> str:
 
 def _why_open(found: Comparison) -> str:
     why = found.troubles.get("limit")
-    return f" ({why.rstrip('.')})" if why else " (it was not followed)"
+    return f" ({why.split(';')[0].rstrip('.')})" if why else " (it was not followed)"
 
 
 def _theorem(found: Comparison) -> str:

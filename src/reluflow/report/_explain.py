@@ -18,6 +18,7 @@ from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of
 from ..problem import time_limit as within
 from ..problem._arrays import writing
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
+from ..theory._accuracy import margin_rounding
 from ._explain_sights import Sight, sights
 from ._headline import headline
 
@@ -248,7 +249,7 @@ def explain(
     'every prediction that applies and could be decided was seen.'
     >>> found.exit_code, round(found.limit.margin, 10)
     (0, 0.5840985669)
-    >>> explain([[2, 1], [-3, -1]], [1, -1], width=3, progress=False).limit.kind
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=6, progress=False).limit.kind
     'margin'
     """
     facts = Facts(problem)
@@ -271,7 +272,8 @@ def explain(
                 cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
             except Undecided as error:
                 cut.note(error, 0)
-                end, run = (error.partial if isinstance(error.partial, kind) else None for kind in (Limit, Trajectory))
+                end = error.partial if isinstance(error.partial, Limit) else None
+                run = error.partial if isinstance(error.partial, Trajectory) else None
         run = end.trajectory if end is not None else run
         # Times beyond the largest double are inf, and bounds that grow with them too.
         with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
@@ -339,7 +341,10 @@ def _compare_limit(end: Limit, predictions: list[Prediction]) -> list[Observatio
             continue
         gap = abs(end.margin - one.margin)
         text = f"the confirmed limit has margin {end.margin:.10g}, predicted {one.margin:.10g}."
-        same = gap <= _SAME * abs(one.margin)
+        noise = margin_rounding(end.problem.data, end.network.p)
+        same: bool | None = gap <= _SAME * abs(one.margin) + noise
+        if abs(one.margin) <= noise:
+            same, text = None, f"the predicted margin, {one.margin:.3g}, is rounding: cannot be told."
         found.append(Observation(one.claim, same, end.margin, one.margin, _LIMIT, text, one.needs))
     return found
 

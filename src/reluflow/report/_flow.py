@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..dynamics import Limit, Trajectory
 from ..problem import Undecided
 from ..problem._arrays import Array
 from ..problem._words import count
-from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_path, written
+from ._alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_picture, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..dynamics import Limit, Trajectory
 
 _BEND = 10.0  # up to e^10 an axis is logarithmic, beyond it the logarithm has a logarithmic axis
 _DECADE = 6.0  # what a decade of the logarithm beyond the bend takes, in units of the logarithm before it
@@ -61,7 +60,7 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    check_path(path)
+    check_picture(run, Trajectory, path)
     run = finer(run)
     plane = run.problem.data.d == 2
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
@@ -104,7 +103,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    check_path(path)
+    check_picture(end, Limit, path)
     figure = Figure(figsize=(13, 4.8), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
     if end.problem.data.d == 2:
@@ -145,7 +144,7 @@ def finer(run: Trajectory) -> Trajectory:
         "log_outs": [net.log_outs for _, net in nets],
         "signs": [np.sign(net.a) for _, net in nets],
     }
-    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})  # type: ignore[arg-type]
+    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})
 
 
 # -- axes ------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ _ORTHOGONAL = (
 )
 
 #: By claim; where several say the same, the first is named.
-_THEOREMS = {
+ENDS = {
     "PL-T1'": Theorem(_PL, f"{_ORTHOGONAL} and a small start"),
     "LL-TH.2": Theorem(_LL, f"{_ORTHOGONAL}, once they are fitted"),
     "LL-T4.3": Theorem(_LL, "symmetric data (every point has its mirror image in the other class) and a small start"),
@@ -170,17 +170,17 @@ def _contradiction(found: Explanation) -> str:
 
 
 def _covered(found: Explanation, end: Limit) -> str:
-    told = [p for p in found.predictions if p.function is not None and p.margin is not None and p.claim in _THEOREMS]
+    told = [p for p in found.predictions if p.function is not None and p.margin is not None and p.claim in ENDS]
     kept = [p for p in told if abs(end.margin - float(p.margin or 0.0)) <= _SAME * end.margin]
     missed = {verdict.claim for verdict in found.summary.missed}
-    for one in sorted(kept, key=lambda p: (p.claim in missed, list(_THEOREMS).index(p.claim))):
-        theorem = _THEOREMS[one.claim]
+    for one in sorted(kept, key=lambda p: (p.claim in missed, list(ENDS).index(p.claim))):
+        theorem = ENDS[one.claim]
         said = f"This is what the theorem of {theorem.whose} promises for {theorem.about}"
         if one.claim in missed:
             return f"{said}, though not all it says was seen."
         return f"{said}, and the run kept the promise."
     for one in told:
-        theorem = _THEOREMS[one.claim]
+        theorem = ENDS[one.claim]
         return (
             f"The theorem of {theorem.whose} promises margin {one.margin:.4g} for {theorem.about}; the run went "
             f"elsewhere, so one of its assumptions is not met ({_assumed(one)})."
@@ -198,7 +198,7 @@ def _uncovered(found: Explanation) -> str:
     nearest = _nearest(found)
     if nearest is None:
         return f"No theorem covered here says where this flow ends{only}."
-    theorem, condition = _THEOREMS[nearest.claim], nearest.failing[0]
+    theorem, condition = ENDS[nearest.claim], nearest.failing[0]
     return (
         f"No theorem covered here says where this flow ends{only}; the nearest, of {theorem.whose} for "
         f"{theorem.about}, does not apply: {(condition.why or condition.name).rstrip('.')}."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dynamics import Alignment, Limit, Trajectory
 from ..problem import Dataset, ProblemError
-from ._alignment import MINUS, PLUS, check_path, plot_alignment, written
+from ._alignment import MINUS, PLUS, check_picture, plot_alignment, written
 from ._explain import Explanation
 from ._flow import plot_flow, plot_limit
 
@@ -49,13 +49,13 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
     if isinstance(result, Dataset):
         return _plot_points(result, path)
     raise ProblemError(
-        f"there is no picture of {'nothing' if result is None else f'a {type(result).__name__}'}; plot draws what "
-        "flow, descend, limit, align and explain return, and a Dataset of points in the plane."
+        f"{type(result).__name__} was given, which has no picture; plot draws what flow, descend, limit, align and "
+        "explain return, and a Dataset of points in the plane."
     )
 
 
 def _plot_points(data: Dataset, path: str | Path | None) -> Figure:
-    check_path(path)
+    check_picture(data, Dataset, path)
     if data.d != 2:
         raise ProblemError(f"the picture of a dataset needs points in the plane; these have d = {data.d}.")
     from matplotlib.figure import Figure

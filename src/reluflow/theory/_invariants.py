@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ..problem import check_time
 from ._accuracy import accuracy, rounding
 from ._base import Array, Claim, Condition, Observation
-from ._facts import BALANCE_TOL, Facts
-from ._watch import ON, Flags, judged, when
+from ._facts import Facts
+from ._watch import Flags, judged, when
 
 
 class Balance(Claim):
@@ -52,16 +53,17 @@ class Pairs(Claim):
 
     def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
         units = facts.data.X / facts.data.norms[:, None]
-        worst, where, pairs = 0.0, None, 0
+        worst, where, pairs, on = 0.0, None, 0, accuracy(run).kink
         before: Array | None = None
         for k in range(len(run)):
+            check_time("going through the run")
             cosine = run.directions[k] @ units.T
             if before is not None:
-                stable = ((cosine > ON) == (before > ON)).all(axis=1) & (np.abs(cosine) > ON).all(axis=1)
+                stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
-                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > ON).all(axis=1)
+                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
                 stable &= accuracy(run).followed(k)
-                size, pair, count = _pair_drift(run, k, cosine > ON, np.flatnonzero(stable))
+                size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
                     worst, where = size, (k, *pair)
@@ -120,7 +122,7 @@ class Directions(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (facts.both_layers, facts.balanced)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
         with np.errstate(invalid="ignore"):
             gap = np.abs(run.log_norms - run.log_outs)
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
@@ -128,7 +130,7 @@ class Directions(Claim):
         with np.errstate(under="ignore"):
             gap = np.where(np.isnan(gap), 0.0, gap * np.exp(-2 * start))
         k, j = divmod(int(np.argmax(gap)), run.p)
-        tol = 2 * accuracy(run).sizes + BALANCE_TOL * (1 + float(np.abs(facts.log_norms).max()))
+        tol = 2 * accuracy(run).sizes + float(gap[0].max())  # the start is balanced to rounding
         text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
         return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
 

@@ -25,7 +25,7 @@ from ._premises import (
     small_until,
     stored_split,
 )
-from ._watch import ON, judged, log_of, watch, when
+from ._watch import judged, log_of, watch, when
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
@@ -166,7 +166,7 @@ def _arc_observation(
     error = 4 * accuracy(run).steps
     worst, where, steps, told, shown = -inf, None, 0, 0, (0.0, 0.0)
     for k, dt, u, v in _short_steps(facts, run, until, longest):
-        found = _strays(facts, run.log_norms[k], dt, u, v, log_error)
+        found = _strays(facts, run.log_norms[k], dt, u, v, log_error, accuracy(run).kink)
         if found is None:
             continue
         gap, allowed = found
@@ -201,10 +201,12 @@ def _short_steps(
         yield k, exp(log_steps[k]), run.directions[k], run.directions[k + 1]
     if run.method != "flow":
         return
-    output = watch(facts, run).log_output[:end]
-    telling = np.flatnonzero((output > log(accuracy(run).steps)) & (output < -1))
+    # The bound of |f| after the longest step, as in `_strays`: below 1, and above what the run is known to.
+    log_f = log(facts.x_max) + np.logaddexp.reduce(2 * run.log_norms[:end], axis=1) + 3.0
+    telling = np.flatnonzero((log_f > log(accuracy(run).steps) + 3.0) & (log_f <= 0))
     chosen = telling if telling.size else np.arange(0 if short.size else end)
-    if np.isin(short, telling).any() or not chosen.size:
+    long_enough = short[log_steps[short] > log(longest / 20)]
+    if np.isin(long_enough, telling).any() or not chosen.size:
         return
     for k in np.unique(chosen[np.linspace(0, chosen.size - 1, 4).astype(int)]).tolist():
         time = float(run.time[k]) + longest
@@ -213,7 +215,7 @@ def _short_steps(
 
 
 def _strays(
-    facts: Facts, log_norms: Array, dt: float, u: Array, v: Array, log_error: float | None
+    facts: Facts, log_norms: Array, dt: float, u: Array, v: Array, log_error: float | None, on: float
 ) -> tuple[Array, Array] | None:
     """How far each direction ends from its arc (nan if its active set changes), and how far it may."""
     data = facts.data
@@ -225,7 +227,7 @@ def _strays(
     error = exp(log_error) if log_error is not None else 2 * data.n * top * facts.speed * exp(log_f)
     before, after = u @ units.T, v @ units.T
     same = ((before > 0) == (after > 0)).all(axis=1) & np.isfinite(log_norms)
-    same &= (np.minimum(np.abs(before), np.abs(after)) > ON).all(axis=1)
+    same &= (np.minimum(np.abs(before), np.abs(after)) > on).all(axis=1)
     force = facts.signs[:, None] * facts.speed * (np.where(before > 0, data.y, facts.net.slope * data.y) @ data.X)
     size = np.linalg.norm(force, axis=1)
     same &= size > 0

@@ -11,14 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dynamics import Trajectory
+from ..problem import check_time
 from ._accuracy import Accuracy, accuracy
 from ._base import Array, Claim, Observation
 from ._facts import Facts
 
 Flags = npt.NDArray[np.bool_]
-
-#: A sample is active beyond this cosine, in any run: integrators put neurons on hyperplanes only to rounding.
-ON = 1e-9
 
 #: An error that shrinks at all, if only like 1/sqrt(log t), passes; see `trend`.
 _SLACK = 1.5
@@ -55,15 +53,16 @@ class Watch:
         units, positive, s = data.X / data.norms[:, None], data.y > 0, self.facts.signs
         names = ("plus", "minus", "still", "clear", "astray", "felt")
         flags = {name: np.zeros((len(run), run.p), bool) for name in names}
-        own, error = np.outer(s, data.y), self.error.sizes
+        own, error, on = np.outer(s, data.y), self.error.sizes, self.error.kink
         worst, before, log_before = Decrease(0.0, 0, 0, 0), None, None
         for k in range(len(run)):
+            check_time("going through the run")
             cosine = run.directions[k] @ units.T
-            active = cosine > ON
+            active = cosine > on
             flags["plus"][k] = (active == positive).all(axis=1)
             flags["minus"][k] = (active != positive).all(axis=1)
             flags["still"][k] = ~active.any(axis=1)
-            flags["clear"][k] = (cosine < -ON).all(axis=1)
+            flags["clear"][k] = (cosine < -on).all(axis=1)
             flags["astray"][k] = (own * cosine < -error).any(axis=1)
             flags["felt"][k] = (cosine > error).any(axis=1)
             log_norm = run.log_norms[k]
@@ -188,6 +187,7 @@ class Watch:
         """Log of the sum of ``|w_j|^2`` over those who carry each class at the record, shape (T, 2)."""
         found = np.full((len(self.run), 2), -np.inf)
         for k in range(len(self.run)):
+            check_time("going through the run")
             for column, group in enumerate(self.members(k)):
                 if group.any():
                     found[k, column] = np.logaddexp.reduce(2 * self.run.log_norms[k, group])
