@@ -64,6 +64,9 @@ class Judge:
         self.n, self.logistic = len(self.y), loss == "logistic"
         self.weight = 1 / self.n if mean else 1.0
         self.norms = np.linalg.norm(self.X, axis=1)
+        units = self.X / self.norms[:, None]
+        # Points on one line with different labels share a wall and pull to different sides: no implicit steps there.
+        self.alone = ~((np.abs(units @ units.T) > 1 - 1e-12) & (np.outer(self.y, self.y) < 0)).any(1)
         W, a = np.asarray(W, float), np.asarray(a, float)
         log_w, log_a = (np.broadcast_to(np.asarray(v, float), a.shape) for v in (log_w, log_a))
         self.L = 1 if first else 2
@@ -136,11 +139,11 @@ class Judge:
     def near(self, z, b, tau, D):
         """Pairs of neuron and sample whose wall pulls the neuron in and is within a step's reach."""
         reach = 2 * tau * np.abs(b) * np.sqrt((D * D).sum(1)) + 1e-12
-        return (np.outer(b, self.y) < 0) & (np.abs(z) <= reach[:, None] * self.norms)
+        return self.alone & (np.outer(b, self.y) < 0) & (np.abs(z) <= reach[:, None] * self.norms)
 
     # -- the flow of the loss -------------------------------------------------------------------------
 
-    def fit(self, deadline, steps=40_000, pace=0.01):
+    def fit(self, deadline, steps=25_000, pace=0.01):
         """Follow the flow of the loss; return why it was not fitted, or nothing."""
         for k in range(steps):
             if k % 256 == 0 and time.process_time() > deadline:
@@ -151,24 +154,22 @@ class Judge:
             with np.errstate(over="ignore"):
                 q = self.y * ((E2 * self.b) @ (act * z))
             felt = self.felt(act)
-            if not felt.any():
-                return "no point is felt"
-            if q[felt].min() > FITTED:
+            if not act.any():
+                return "rest: no point is felt"
+            least = q[felt].min(initial=np.inf) if felt.any() else -np.inf
+            if least > FITTED and not (q[~felt] < -1e-3).any():
                 return ""
-            least = q[felt].min()
             p = self.forces(q)
             D = (act * (p * self.y)) @ self.X
             size = np.sqrt((D * D).sum(1)).max()
-            if size == 0:
-                return "the forces vanish"
+            if size < 1e-9 * ((p * act.any(0)) @ self.norms):
+                return "rest: the forces cancel"
             tau = pace / size
             if self.first:
                 tau *= 2 * max(1e-3, np.abs(self.u).max()) / np.abs(self.out).max()
             G = self.gradients(act, z, np.exp(self.rho))
             K = G @ G.T
             change = np.abs(K @ p).max()
-            if change < 1e-12 and k > 1000:
-                return "the flow rests"
             if change * tau > 0.03:  # too fast for an explicit step
                 p = self.implicit(q, tau * K)
                 D = (act * (p * self.y)) @ self.X
@@ -218,7 +219,7 @@ class Judge:
         deadline = time.process_time() + seconds
         why = self.fit(deadline)
         if why:
-            return Verdict("unfit" if "time" not in why else "unsure", why=why)
+            return Verdict("unfit" if why.startswith("rest") else "unsure", why=why)
         self.plateaus: list[tuple[float, float, float]] = []
         s, ds, steps = 0.0, SMALL, 0
         began = None  # (margin, s) since which the direction rests

@@ -4,7 +4,6 @@
 duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to train; tiny extra
 neurons, neurons unbalanced by very little either way. One line for every disagreement, with the problem to repeat it;
 then how many agree, what was left undecided and why, where the judge himself is unsure, and how many plateaus were met.
-``--line`` goes through the grid of one-dimensional problems of `tests/dynamics/test_plateaus.py` instead, whole.
 
 It is a program, not a test of the suite: it takes some minutes.
 """
@@ -17,7 +16,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,19 +129,19 @@ def source(problem: rf.Problem) -> str:
 # -- judging -------------------------------------------------------------------------------------------
 
 
-def capped(seconds: int, call: Any, *args: Any, **options: Any) -> Any:
-    """Call with a cap on the time."""
+def capped(cap: float, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call with a cap on the seconds of the processor."""
 
     def ring(*_: Any) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, cap)
     try:
         return call(*args, **options)
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def compare(problem: rf.Problem, found: rf.Limit, verdict: Verdict) -> Outcome:
@@ -174,7 +173,7 @@ def short(reason: str) -> str:
     return re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?", "#", reason)[:150]
 
 
-def answer(problem: rf.Problem, cap: int) -> Outcome:
+def answer(problem: rf.Problem, cap: float) -> Outcome:
     """What `limit` says, and whether the judge agrees."""
     try:
         found = capped(cap, rf.limit, problem, optimum=False)
@@ -205,11 +204,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="this problem alone")
-    parser.add_argument("--cap", type=int, default=10, help="seconds for one answer")
+    parser.add_argument("--cap", type=float, default=10, help="seconds for one answer")
     args = parser.parse_args(argv)
     counts: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
     met, missed, began = 0, 0, time.time()
+    rf.limit(rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 0.1, seed=0, slope=0.5)))  # compile once
     for k, problem in cases(args):
         try:
             out = answer(problem, args.cap)
