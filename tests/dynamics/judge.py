@@ -117,19 +117,29 @@ class Judge:
         size[size == 0] = 1.0
         return u / size[:, None], b / size, rho + np.log(size)
 
-    def pulls(self, p, act, z, b, tau, walls):
-        """D of every neuron for the forces p; on walls that pull it in, the slope between."""
+    def pulls(self, p, act, z, b, tau, walls, lost=()):
+        """D of every neuron for the forces p; on walls that pull it in, the slope between.
+
+        Points that nobody learns are infinitely stronger than the others: they keep out those who would unlearn them.
+        """
         H = act.copy()
         D = (H * (p * self.y)) @ self.X
+        strength, low, high = p.copy(), np.full(self.n, self.slope), np.ones(self.n)
+        if len(lost) and self.slope == 0:
+            lost = list(lost)
+            strength[lost], high[lost], H[:, lost] = 1.0, np.inf, 0.0
+            reach = 2 * tau * np.abs(b) * np.sqrt((D * D).sum(1)) + 1e-9
+            walls = walls.copy()
+            walls[:, lost] = (np.outer(b, self.y[lost]) < 0) & (np.abs(z[:, lost]) <= reach[:, None] * self.norms[lost])
         for j in np.flatnonzero(walls.any(1)):
-            on = np.flatnonzero(walls[j] & (p > 0))
-            for sweep in range(12 if on.size > 1 else 1):
+            on = np.flatnonzero(walls[j] & (strength > 0))
+            for _ in range(30 if on.size > 1 else 1):
                 worst = 0.0
                 for i in on:
                     end = z[j, i] + tau * b[j] * (D[j] @ self.X[i])
-                    change = -end / (tau * b[j] * p[i] * self.y[i] * self.norms[i] ** 2)
-                    new = min(max(H[j, i] + change, self.slope), 1.0)
-                    D[j] += (new - H[j, i]) * p[i] * self.y[i] * self.X[i]
+                    change = -end / (tau * b[j] * strength[i] * self.y[i] * self.norms[i] ** 2)
+                    new = min(max(H[j, i] + change, low[i]), high[i])
+                    D[j] += (new - H[j, i]) * strength[i] * self.y[i] * self.X[i]
                     worst = max(worst, abs(new - H[j, i]))
                     H[j, i] = new
                 if worst < 1e-12:
@@ -145,6 +155,7 @@ class Judge:
 
     def fit(self, deadline, steps=25_000, pace=0.01):
         """Follow the flow of the loss; return why it was not fitted, or nothing."""
+        start = self.rho.min()
         for k in range(steps):
             if k % 256 == 0 and time.process_time() > deadline:
                 return "out of time while fitting"
@@ -156,6 +167,8 @@ class Judge:
             felt = self.felt(act)
             if not act.any():
                 return "rest: no point is felt"
+            if not self.first and self.rho.max() < start - 200:
+                return "rest: every neuron vanishes"
             least = q[felt].min(initial=np.inf) if felt.any() else -np.inf
             if least > FITTED and not (q[~felt] < -1e-3).any():
                 return ""
@@ -281,7 +294,7 @@ class Judge:
             tau = ds / (2 * out.margin)
             walls = self.near(z, self.b, tau, D) if self.slope < 1 else np.zeros(z.shape, bool)
             walls[~small] = False
-            new_D = self.pulls(p, act, z, self.b, tau, walls)
+            new_D = self.pulls(p, act, z, self.b, tau, walls, out.lost)
             if np.sqrt((new_D[small] ** 2).sum(1)).max() * tau > 100 and ds > SMALL:
                 ds = ds / 3
                 continue
@@ -372,17 +385,26 @@ class Judge:
         if size == 0:
             size = 1.0
         V = V / size
+        # Walls of points that nobody learns can be leaned on.
+        lost = tuple(int(i) for i in np.flatnonzero(~felt))
+        leans = np.zeros((0, V.shape[1]))
+        if lost and self.slope == 0:
+            for i in lost:
+                for j in np.flatnonzero(big & (self.b * y[i] < 0) & (np.abs(z[:, i]) < 1e-6)):
+                    lean = np.zeros(V.shape[1])
+                    lean[j * X.shape[1] : (j + 1) * X.shape[1]] = -X[i] / self.norms[i]
+                    leans = np.vstack([leans, lean])
+        rows, ones = np.vstack([V, leans]), np.append(np.ones(len(V)), np.zeros(len(leans)))
         try:
-            x, _ = nnls(np.vstack([V.T, np.ones(len(V))]), np.append(np.zeros(V.shape[1]), 1.0))
+            x, _ = nnls(np.vstack([rows.T, ones]), np.append(np.zeros(V.shape[1]), 1.0))
         except RuntimeError:
             return "nnls failed"
-        p = np.bincount(owner, x, self.n)
+        p = np.bincount(owner, x[: len(V)], self.n)
         if p.sum() <= 0:
             return "no forces"
         p = p / p.sum()
-        D = self.pulls(p, act, z, self.b, tau, near) if near.any() else (act * (p * y)) @ X
+        D = self.pulls(p, act, z, self.b, tau, near, lost) if near.any() or lost else (act * (p * y)) @ X
         new = self.moved(D, tau)
-        lost = tuple(int(i) for i in np.flatnonzero(~felt))
         new = u, b, rho = self.pushed(*new, z, lost)
         crossed = self.crossed(z, u)
         if self.first:
