@@ -153,7 +153,7 @@ class Judge:
 
     # -- the flow of the loss -------------------------------------------------------------------------
 
-    def fit(self, deadline, steps=25_000, pace=0.01):
+    def fit(self, deadline, steps=10_000, pace=0.02):
         """Follow the flow of the loss; return why it was not fitted, or nothing."""
         start = self.rho.min()
         for k in range(steps):
@@ -167,7 +167,7 @@ class Judge:
             felt = self.felt(act)
             if not act.any():
                 return "rest: no point is felt"
-            if not self.first and self.rho.max() < start - 200:
+            if not self.first and self.rho.max() < start - 100:
                 return "rest: every neuron vanishes"
             least = q[felt].min(initial=np.inf) if felt.any() else -np.inf
             if least > FITTED and not (q[~felt] < -1e-3).any():
@@ -177,7 +177,9 @@ class Judge:
             size = np.sqrt((D * D).sum(1)).max()
             if size < 1e-9 * ((p * act.any(0)) @ self.norms):
                 return "rest: the forces cancel"
-            tau = pace / size
+            lengths = np.sqrt((D * D).sum(1))
+            counts = lengths[self.rho > self.rho.max() - 18].max()
+            tau = min(pace / max(counts, 1e-300), 20 * pace / size)
             if self.first:
                 tau *= 2 * max(1e-3, np.abs(self.u).max()) / np.abs(self.out).max()
             G = self.gradients(act, z, np.exp(self.rho))

@@ -14,6 +14,42 @@ sys.path.insert(0, str(Path(__file__).parent))
 from judge import judge_problem
 from line import line_cases, line_limit, line_problem
 
+# -- the judge himself -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "slope", "margin"),
+    [("EX1", 0.0, 0.5840985669), ("D1", 0.25, 0.128701213684), ("D7", 0.5, 0.055901699437), ("D8", 0.2, 0.527046276695)],
+)
+def test_judge_on_known_limits(name, slope, margin):
+    data = rf.example(name).data
+    net = rf.initialize(data.d, 8, "balanced", 1e-4, seed=1, slope=slope, signs=[1, -1] * 4)
+    assert judge_problem(rf.Problem(data, net)).margin == pytest.approx(margin, rel=1e-6)
+
+
+def test_judge_with_a_frozen_layer():
+    data = rf.example("D2").data
+    net = rf.initialize(data.d, 10, "two-sign", 1e-3, seed=1, slope=0.25, v=1 / np.sqrt(10))
+    verdict = judge_problem(rf.Problem(data, net, train="first"))
+    assert verdict.margin == pytest.approx(0.722349830722 / np.sqrt(2), rel=1e-6)
+
+
+@pytest.mark.parametrize("by", [1e-9, 1e-3])
+def test_judge_where_a_neuron_passes_through_zero(by):
+    data = rf.Dataset([[1.0], [-1.0]], [1, -1])
+    for larger, margin in ((0.0, 0.025), (by, 0.2625)):
+        net = rf.Network([[1.0], [1e-2]], [1.0, -1e-2 * (1 + larger)], 0.05)
+        assert judge_problem(rf.Problem(data, net)).margin == pytest.approx(margin, rel=1e-6)
+
+
+def test_judge_on_lines():
+    for case in line_cases(12, seed=7):
+        kind, margin = line_limit(case)
+        verdict = judge_problem(line_problem(case))
+        assert {"unfit": "rest"}.get(verdict.kind, verdict.kind) == kind
+        assert kind == "rest" or verdict.margin == pytest.approx(margin, rel=1e-6)
+
+
 # -- two points, a neuron between them, and a small one that sees only one -----------------------------
 
 

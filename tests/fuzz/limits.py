@@ -1,9 +1,11 @@
 """Random small problems: every confident answer of `limit` against a judge that shares no code with it.
 
-``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10]``. Points in one to four dimensions, also
+``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four dimensions, also
 duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to train; tiny extra
 neurons, neurons unbalanced by very little either way. One line for every disagreement, with the problem to repeat it;
 then how many agree, what was left undecided and why, where the judge himself is unsure, and how many plateaus were met.
+``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/dynamics/line.py`); with
+``--count 0`` the whole grid of them.
 
 It is a program, not a test of the suite: it takes some minutes.
 """
@@ -17,6 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +30,7 @@ import reluflow as rf
 sys.path.insert(0, str(Path(__file__).parents[1] / "dynamics"))
 
 from judge import Verdict, judge_problem
+from line import Line, all_lines, line_cases, line_limit, line_problem
 
 SAME = 1e-3  # margins that differ by less, relatively, agree
 
@@ -194,11 +198,29 @@ def answer(problem: rf.Problem, cap: float) -> Outcome:
     return compare(problem, found, verdict)
 
 
-def cases(args: argparse.Namespace) -> Iterator[tuple[int, rf.Problem]]:
+def by_hand(case: Line, cap: float) -> Outcome:
+    """What `limit` says of a problem in one dimension, against what is known."""
+    kind, margin = line_limit(case) or ("", np.nan)
+    try:
+        found = capped(cap, rf.limit, line_problem(case), optimum=False)
+    except rf.ReluflowError as error:
+        return Outcome("undecided", short(str(error)))
+    except TooLong:
+        return Outcome("slow", f"limit took more than {cap} s")
+    same = found.kind == kind and (kind == "rest" or abs(found.margin - margin) <= 1e-8 * margin)
+    text = f"limit {found.kind} {found.margin:.7g}, by hand {kind} {margin:.7g}"
+    return Outcome("agree", kind, len(found.plateaus)) if same else Outcome("disagree", f"{text}: {case}")
+
+
+def cases(args: argparse.Namespace) -> Iterator[tuple[int, rf.Problem, Callable[[float], Outcome]]]:
     """The problems of a run."""
+    if args.line:
+        for k, case in enumerate(line_cases(args.count, args.seed) if args.count else all_lines()):
+            yield k, line_problem(case), partial(by_hand, case)
+        return
     for k in range(args.count) if args.only is None else [args.only]:
         if (problem := draw(args.seed, k)) is not None:
-            yield k, problem
+            yield k, problem, partial(answer, problem)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -207,14 +229,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="this problem alone")
     parser.add_argument("--cap", type=float, default=10, help="seconds for one answer")
+    parser.add_argument("--line", action="store_true", help="problems in one dimension with limits known by hand")
     args = parser.parse_args(argv)
     counts: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
     met, missed, began = 0, 0, time.time()
     rf.limit(rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 0.1, seed=0, slope=0.5)))  # compile once
-    for k, problem in cases(args):
+    for k, problem, ask in cases(args):
         try:
-            out = answer(problem, args.cap)
+            out = ask(args.cap)
         except Exception as error:  # a bug, of either side
             out = Outcome("crash", f"{type(error).__name__}: {error}")
         counts[out.what] += 1
