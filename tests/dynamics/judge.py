@@ -1,11 +1,12 @@
 r"""A second opinion on where the direction of the flow ends; shares no code with the package.
 
-First the flow of the loss in small explicit steps, until every point that is felt has a large margin. From there on the
-flow of the smallest margin, which is what is left of it as R tends to infinity, in the clock s = log |theta|: linearised
-proximal steps. The forces p of a step solve a small problem on the simplex; every neuron, however small, then moves by
-the exact flow of constant forces. Neurons are unit vectors (w, a) times e^rho, so that sizes of e^-300 and less are as
-good as any, and |w|^2 - a^2 is kept as it was given. Walls that pull a neuron in are stepped over implicitly (the slope
-of the kink between its two values), the others with small steps.
+First the flow of the loss in small steps (implicit where it is stiff), until every point that is felt has a large
+margin. From there on the flow of the smallest margin, which is what is left of it as R tends to infinity, in the clock
+s = log |theta|: linearised proximal steps. The forces p of a step solve a small problem on the simplex; every neuron,
+however small, then moves by the exact flow of constant forces. While the network rests only small neurons move, under
+the forces of that moment. Neurons are unit vectors (w, a) times e^rho, so that sizes of e^-300 and less are as good as
+any, and |w|^2 - a^2 is kept as it was given. Walls that pull a neuron in are stepped over implicitly (the slope of the
+kink between its two values), the others with small steps. A neuron exactly on a wall counts as inactive there.
 """
 
 from __future__ import annotations
@@ -280,7 +281,7 @@ class Judge:
                 s, quiet, ds, last = s + more, 0, SMALL, None
 
     def wait(self, out, horizon, deadline):
-        """The network rests: let only small neurons move, until one counts; by how much s grew, inf if none ever does."""
+        """The network rests: let only small neurons move until one counts; by how much s grew, inf if none does."""
         if self.first:
             return np.inf
         small = np.exp(self.rho - 0.5 * np.logaddexp.reduce(2 * self.rho)) < ENTER / 10

@@ -19,7 +19,12 @@ from line import line_cases, line_limit, line_problem
 
 @pytest.mark.parametrize(
     ("name", "slope", "margin"),
-    [("EX1", 0.0, 0.5840985669), ("D1", 0.25, 0.128701213684), ("D7", 0.5, 0.055901699437), ("D8", 0.2, 0.527046276695)],
+    [
+        ("EX1", 0.0, 0.5840985669),
+        ("D1", 0.25, 0.128701213684),
+        ("D7", 0.5, 0.055901699437),
+        ("D8", 0.2, 0.527046276695),
+    ],
 )
 def test_judge_on_known_limits(name, slope, margin):
     data = rf.example(name).data
@@ -88,9 +93,7 @@ def wide_pair_numbers(angle, slope):
     return plateau, rate, p3 * np.sqrt(1 + slope**2) / (2 * (1 + ratio + p3)), symmetric
 
 
-@pytest.mark.parametrize(
-    ("angle", "slope"), [(75, 0.1), (75, 0.01), (70, 0.05), (80, 0.2), (65, 0.02), (78, 0.3), (68, 0.1)], ids=str
-)
+@pytest.mark.parametrize(("angle", "slope"), [(75, 0.01), (80, 0.2), (65, 0.02)], ids=str)
 def test_a_small_neuron_takes_over(angle, slope):
     plateau, rate, margin, symmetric = wide_pair_numbers(angle, slope)
     assert rate > 1
@@ -109,7 +112,7 @@ def test_a_small_neuron_takes_over(angle, slope):
     assert not symmetric or best.lower == pytest.approx(margin, rel=1e-6)
 
 
-@pytest.mark.parametrize(("angle", "slope"), [(50, 0.1), (55, 0.01), (30, 0.1)], ids=str)
+@pytest.mark.parametrize(("angle", "slope"), [(55, 0.01), (30, 0.1)], ids=str)
 def test_a_small_neuron_that_is_too_slow_changes_nothing(angle, slope):
     plateau, rate, *_ = wide_pair_numbers(angle, slope)
     s, c = np.sin(np.radians(angle)), np.cos(np.radians(angle))
@@ -150,8 +153,6 @@ def chain(angles, log_sizes):
     ("angles", "log_sizes"),
     [
         ((75, 72), (-20.0, -100.0)),
-        ((70, 75), (-100.0, -20.0)),
-        ((75, 70, 72), (-15.0, -40.0, -130.0)),
         ((66, 75, 80), (-60.0, -60.0, -60.0)),
         ((75, 50, 72), (-20.0, -3.0, -90.0)),
     ],
@@ -197,9 +198,9 @@ def test_the_judge_goes_through_a_chain():
 # -- one dimension -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", range(40))
+@pytest.mark.parametrize("k", range(16))
 def test_line(k):
-    case = line_cases(40, seed=3)[k]
+    case = line_cases(16, seed=3)[k]
     kind, margin = line_limit(case)
     try:
         found = rf.limit(line_problem(case), optimum=False)
@@ -234,8 +235,6 @@ def shares_of(found):
     "shares",
     [
         [(0, 0.1), (1, 0.1), (2, 0.8)],
-        [(0, 0.4), (1, 0.4), (2, 0.2)],
-        [(0, 0.05), (1, 0.05), (2, 0.9)],
         [(0, 0.1), (0, 0.15), (1, 0.25), (2, 0.3), (2, 0.2)],
     ],
     ids=str,
@@ -249,7 +248,7 @@ def test_shares_are_kept(shares, log_scale):
     assert shares_of(found) == pytest.approx(want, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_shares_of_uneven_starts(seed):
     # Without the symmetry the pulls differ at first; the judge integrates that by himself.
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """Random small problems: every confident answer of `limit` against a judge that shares no code with it.
 
-``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four dimensions, also
-duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to train; tiny extra
+``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four dimensions,
+also duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to train; tiny extra
 neurons, neurons unbalanced by very little either way. One line for every disagreement, with the problem to repeat it;
 then how many agree, what was left undecided and why, where the judge himself is unsure, and how many plateaus were met.
 ``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/dynamics/line.py`); with
@@ -234,7 +234,9 @@ def main(argv: list[str] | None = None) -> int:
     counts: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
     met, missed, began = 0, 0, time.time()
-    rf.limit(rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 0.1, seed=0, slope=0.5)))  # compile once
+    rf.limit(
+        rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 0.1, seed=0, slope=0.5))
+    )  # compile once
     for k, problem, ask in cases(args):
         try:
             out = ask(args.cap)
