@@ -307,11 +307,15 @@ class Judge:
             if crossed and ds > SMALL:
                 ds = max(ds / 3, SMALL)
                 continue
+            top = 0.5 * np.logaddexp.reduce(2 * self.rho[~small]) + ds
+            if rho[small].max() - top > np.log(ENTER) + 1 and ds > SMALL / 64:
+                ds = ds / 3
+                continue
             u[~small], b[~small], rho[~small] = self.u[~small], self.b[~small], self.rho[~small] + ds
             self.u, self.b, self.rho, D = u, b, rho, new_D
             s += ds
             ds = ds if crossed else min(2 * ds, LARGE)
-            if (rho[small] - 0.5 * np.logaddexp.reduce(2 * rho)).max() > np.log(ENTER):
+            if rho[small].max() - top > np.log(ENTER):
                 return s
             seen = self.felt(np.where(u @ self.X.T > 0, 1.0, self.slope))
             if any(seen[i] for i in out.lost):

@@ -1,9 +1,10 @@
 """Random small problems: every confident answer of `limit` against a judge that shares no code with it.
 
-``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four dimensions,
-also duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to train; tiny extra
-neurons, neurons unbalanced by very little either way. One line for every disagreement, with the problem to repeat it;
-then how many agree, what was left undecided and why, where the judge himself is unsure, and how many plateaus were met.
+``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four
+dimensions, also duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to
+train; tiny extra neurons, neurons unbalanced by very little either way. One line for every disagreement, with the
+problem to repeat it; then how many agree, what was left undecided and why, where the judge himself is unsure, and how
+many plateaus were met.
 ``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/dynamics/line.py`); with
 ``--count 0`` the whole grid of them.
 
