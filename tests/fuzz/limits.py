@@ -1,0 +1,264 @@
+"""Random small problems: every confident answer of `limit` against a judge that shares no code with it.
+
+``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four
+dimensions, also duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to
+train; tiny extra neurons, neurons unbalanced by very little either way. One line for every disagreement, with the
+problem to repeat it; then how many agree, what was left undecided and why, where the judge himself is unsure, and how
+many plateaus were met.
+``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/dynamics/line.py`); with
+``--count 0`` the whole grid of them.
+
+It is a program, not a test of the suite: it takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import reluflow as rf
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "dynamics"))
+
+from judge import Verdict, judge_problem
+from line import Line, all_lines, line_cases, line_limit, line_problem
+
+SAME = 1e-3  # margins that differ by less, relatively, agree
+
+
+class TooLong(Exception):
+    """A cap was reached."""
+
+
+class Outcome(NamedTuple):
+    """What came of a problem: agree, disagree, undecided, unsure, refused or slow; and in words."""
+
+    what: str
+    text: str
+    plateaus: int = 0
+    missed: bool = False
+
+
+# -- the problems --------------------------------------------------------------------------------------
+
+
+def points(rng: np.random.Generator, d: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points and labels, often in special position."""
+    X = rng.standard_normal((n, d)) * np.exp(rng.normal(0, 0.3, (n, 1)))
+    kind = rng.choice(["plain", "grid", "mirrored", "collinear", "duplicated"], p=[0.4, 0.25, 0.15, 0.1, 0.1])
+    if kind == "grid":
+        X = rng.integers(-2, 3, (n, d)).astype(float)
+    elif kind == "mirrored":
+        X[n - n // 2 :] = -X[: n // 2]
+    elif kind == "collinear":
+        X[n // 2 :] = rng.choice([0.5, 2.0, -1.0], n - n // 2)[:, None] * X[0]
+    y = rng.choice([-1.0, 1.0], n)
+    if rng.random() < 0.6:  # by a teacher, so that more can be fitted
+        teacher = rng.standard_normal(d)
+        y = np.where(X @ teacher >= 0, 1.0, -1.0)
+    elif rng.random() < 0.5:
+        A, b = rng.standard_normal((3, d)), rng.standard_normal(3)
+        y = np.where(np.maximum(X @ A.T, 0) @ b >= 0, 1.0, -1.0)
+    if kind == "duplicated" and n > 1:
+        X[-1], y[-1] = X[0], y[0]
+    keep = X.any(axis=1)
+    for i in range(n):
+        for j in range(i):
+            if (X[i] == X[j]).all() and y[i] != y[j]:
+                keep[i] = False
+    return X[keep], y[keep]
+
+
+def neurons(rng: np.random.Generator, d: int, p: int, slope: float, X: np.ndarray) -> rf.Network:
+    """Draw a network, with tiny and slightly unbalanced neurons."""
+    W = rng.standard_normal((p, d))
+    if rng.random() < 0.15:
+        W = rng.integers(-2, 3, (p, d)) + 0.0
+        W[~W.any(axis=1)] = 1.0
+    W /= np.linalg.norm(W, axis=1)[:, None]
+    size = np.exp(rng.uniform(-2.5, 0.3, p))
+    if p > 1 and rng.random() < 0.6:
+        tiny = rng.random(p) < 0.5
+        tiny[0] = False
+        size[tiny] = 10.0 ** -rng.uniform(1, 8, tiny.sum())
+    if rng.random() < 0.2:  # a neuron beside another, or against it
+        W[-1] = W[0] * rng.choice([1.0, -1.0])
+    a = rng.choice([-1.0, 1.0], p) * size
+    W = W * size[:, None]
+    how = rng.random(p)
+    by = 10.0 ** -rng.uniform(3, 9, p)
+    a = np.where(how < 0.25, a * (1 + by), np.where(how < 0.5, a / (1 + by), a))
+    if rng.random() < 0.15:
+        a = a * np.exp(rng.normal(0, 0.7, p))
+    return rf.Network(W, a, slope)
+
+
+def draw(seed: int, k: int) -> rf.Problem | None:
+    """Draw problem k of a seed; None if there is nothing to learn in it."""
+    rng = np.random.default_rng([seed, k])
+    d, n, p = (int(v) for v in (rng.integers(1, 5), rng.integers(1, 7), rng.integers(1, 7)))
+    slope = float(rng.choice([0.0, 0.01, 0.05, 0.1, 0.5, 1.0], p=[0.25, 0.2, 0.15, 0.2, 0.15, 0.05]))
+    X, y = points(rng, d, n)
+    if not len(y):
+        return None
+    return rf.Problem(
+        rf.Dataset(X, y),
+        neurons(rng, d, p, slope, X),
+        loss=str(rng.choice(["logistic", "exponential"])),
+        reduction=str(rng.choice(["mean", "sum"])),
+        train=str(rng.choice(["both", "first"], p=[0.85, 0.15])),
+    )
+
+
+def source(problem: rf.Problem) -> str:
+    """The problem in one line that builds it."""
+    net, data = problem.net, problem.data
+    W, a = net.weights()
+    return (
+        f"rf.Problem(rf.Dataset({data.X.tolist()}, {data.y.astype(int).tolist()}), "
+        f"rf.Network({W.tolist()}, {a.tolist()}, {net.slope}), loss={problem.loss.name!r}, "
+        f"reduction={problem.reduction!r}, train={problem.train!r})"
+    )
+
+
+# -- judging -------------------------------------------------------------------------------------------
+
+
+def capped(cap: float, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call with a cap on the seconds of the processor."""
+
+    def ring(*_: Any) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, cap)
+    try:
+        return call(*args, **options)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def compare(problem: rf.Problem, found: rf.Limit, verdict: Verdict) -> Outcome:
+    """Hold an answer against the judge's."""
+    plateaus = len(found.plateaus)
+    if verdict.kind == "unsure":
+        return Outcome("unsure", verdict.why, plateaus)
+    mine = f"limit {found.kind} {found.margin:.7g}, judge {verdict.kind} {verdict.margin:.7g}"
+    if (found.kind == "rest") != (verdict.kind == "unfit"):
+        return Outcome("disagree", f"{mine} ({verdict.why})", plateaus)
+    if found.kind == "rest":
+        return Outcome("agree", "rest", plateaus)
+    if found.kind != verdict.kind:
+        return Outcome("disagree", mine, plateaus)
+    if found.kind == "stall":
+        floor = problem.weight * len(verdict.lost) * float(problem.loss.value(0.0))
+        if abs(found.loss_floor - floor) > 1e-9 * floor:
+            return Outcome("disagree", f"{mine}, floors {found.loss_floor:.6g} and {floor:.6g}", plateaus)
+    # A stall with neurons that slide on a lost point has the margin of the flow, not of its limit, and says so.
+    near = 10 * SAME if any(item.name == "exact" for item in found.evidence) else SAME
+    if abs(found.margin - verdict.margin) > near * verdict.margin:
+        return Outcome("disagree", mine, plateaus)
+    longest = max((end - start for _, start, end in verdict.plateaus), default=0.0)
+    return Outcome("agree", found.kind, plateaus, missed=longest > 10 and plateaus == 0)
+
+
+def short(reason: str) -> str:
+    """A reason without its numbers, so that like ones are counted together."""
+    reason = reason.replace("no limit could be confirmed by log t = ", "")
+    reason = re.sub(r"^[-+.e\d]+: ", "", reason).split(". The flow so far")[0]
+    return re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?", "#", reason)[:150]
+
+
+def answer(problem: rf.Problem, cap: float) -> Outcome:
+    """What `limit` says, and whether the judge agrees."""
+    try:
+        found = capped(cap, rf.limit, problem, optimum=False)
+    except rf.Undecided as error:
+        return Outcome("undecided", short(str(error)))
+    except rf.BudgetExceeded as error:
+        return Outcome("undecided", short(str(error)))
+    except rf.ReluflowError as error:
+        return Outcome("refused", short(str(error)))
+    except TooLong:
+        return Outcome("slow", f"limit took more than {cap} s")
+    try:
+        verdict = capped(4 * cap, judge_problem, problem, seconds=float(cap))
+    except TooLong:
+        return Outcome("unsure", "out of time")
+    return compare(problem, found, verdict)
+
+
+def by_hand(case: Line, cap: float) -> Outcome:
+    """What `limit` says of a problem in one dimension, against what is known."""
+    kind, margin = line_limit(case) or ("", np.nan)
+    try:
+        found = capped(cap, rf.limit, line_problem(case), optimum=False)
+    except rf.ReluflowError as error:
+        return Outcome("undecided", short(str(error)))
+    except TooLong:
+        return Outcome("slow", f"limit took more than {cap} s")
+    same = found.kind == kind and (kind == "rest" or abs(found.margin - margin) <= 1e-8 * margin)
+    text = f"limit {found.kind} {found.margin:.7g}, by hand {kind} {margin:.7g}"
+    return Outcome("agree", kind, len(found.plateaus)) if same else Outcome("disagree", f"{text}: {case}")
+
+
+def cases(args: argparse.Namespace) -> Iterator[tuple[int, rf.Problem, Callable[[float], Outcome]]]:
+    """The problems of a run."""
+    if args.line:
+        for k, case in enumerate(line_cases(args.count, args.seed) if args.count else all_lines()):
+            yield k, line_problem(case), partial(by_hand, case)
+        return
+    for k in range(args.count) if args.only is None else [args.only]:
+        if (problem := draw(args.seed, k)) is not None:
+            yield k, problem, partial(answer, problem)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="this problem alone")
+    parser.add_argument("--cap", type=float, default=10, help="seconds for one answer")
+    parser.add_argument("--line", action="store_true", help="problems in one dimension with limits known by hand")
+    args = parser.parse_args(argv)
+    counts: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
+    met, missed, began = 0, 0, time.time()
+    rf.limit(
+        rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 0.1, seed=0, slope=0.5))
+    )  # compile once
+    for k, problem, ask in cases(args):
+        try:
+            out = ask(args.cap)
+        except Exception as error:  # a bug, of either side
+            out = Outcome("crash", f"{type(error).__name__}: {error}")
+        counts[out.what] += 1
+        met += out.plateaus
+        missed += out.missed
+        if out.what in ("undecided", "unsure", "refused", "agree", "slow"):
+            reasons[out.what, short(out.text)] += 1
+        if out.what in ("disagree", "crash") or args.only is not None:
+            print(f"{out.what} {args.seed}/{k}: {out.text}\n    {source(problem)}", flush=True)
+        elif out.what in ("undecided", "slow", "unsure"):
+            print(f"  {out.what} {args.seed}/{k}: {out.text}", flush=True)
+    total = sum(counts.values())
+    print(f"{total} problems in {time.time() - began:.0f} s: " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))
+    print(f"plateaus met by limit: {met}; problems where only the judge saw a long one: {missed}")
+    for (what, text), number in sorted(reasons.items(), key=lambda item: (item[0][0], -item[1])):
+        print(f"  {number:4d} {what}: {text}")
+    return 1 if counts["disagree"] or counts["crash"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
