@@ -104,7 +104,7 @@ def test_a_small_neuron_takes_over(angle, slope):
         assert found.margin == pytest.approx(margin, rel=1e-9)
         assert [p.margin for p in found.plateaus] == pytest.approx([plateau], rel=1e-9)
         assert found.plateaus[0].neuron == 2
-        ends.append(found.plateaus[0].log_R_to)
+        ends.append(found.plateaus[0].log_r_to)
     # As long as it is small its size is proportional to what it was: e^-20 is made up for at the rate - 1.
     assert ends[1] - ends[0] == pytest.approx(2 * 20.0 / (rate - 1), rel=1e-4)
     best = rf.global_max_margin(found.problem.data, slope)
@@ -182,8 +182,8 @@ def test_chain(angles, log_sizes):
     assert [p.neuron - len(c) for p in found.plateaus] == order
     for b, plateau in zip(order, found.plateaus, strict=True):
         # R = sum of 2 e^2 over the living neurons; when a plateau ends is a matter of taste up to 1/(rate - 1).
-        assert plateau.log_R_to == pytest.approx(2 * meets[b], abs=8 * max(1, 1 / (rates[b] - 1)))
-    starts, stops = [p.log_R_from for p in found.plateaus], [p.log_R_to for p in found.plateaus]
+        assert plateau.log_r_to == pytest.approx(2 * meets[b], abs=8 * max(1, 1 / (rates[b] - 1)))
+    starts, stops = [p.log_r_from for p in found.plateaus], [p.log_r_to for p in found.plateaus]
     assert all(a < b for a, b in zip(starts, stops, strict=True))
     assert all(a <= b + 1e-9 for a, b in itertools.pairwise(stops))
 
