@@ -96,6 +96,7 @@ def _document(end: Limit) -> dict[str, Any]:
         "optimum": None if best is None else {"lower": best.lower, "upper": best.upper, "exact": best.exact},
         "network": {"neurons": end.network.p, "log_norm": end.network.log_norm(end.problem.train)},
         "trajectory": {"log_time": end.trajectory.log_time[-1], "events": int(end.trajectory.events.size)},
+        "plateaus": [plateau.to_dict() for plateau in end.plateaus],
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset
-from ..problem._arrays import is_number, read_npz
+from ..problem._arrays import Shapes, is_number, read_npz
 from ..problem._columns import Columns, drop_words
 from ..problem.errors import DataError
 from ._files import as_path, check_bytes, check_file, open_bytes, reading, replacing
@@ -222,7 +222,14 @@ def _kind(file: Path) -> str:
 def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
     check_file(file)
     _check_members(file)
-    arrays = read_npz(file, ("X", "y"), DataError)
+
+    def fit(shapes: Shapes) -> None:
+        if len(shapes["X"]) == 2 and len(shapes["y"]) == 1 and shapes["X"][0] != shapes["y"][0]:
+            raise DataError(
+                f"{file}: X has {shapes['X'][0]} rows but y has {shapes['y'][0]} labels; one label a row is needed."
+            )
+
+    arrays = read_npz(file, ("X", "y"), DataError, fit)
     about: dict[str, Any] = {}
     for key in ("name", "parameters", "transform"):
         if key in arrays and arrays[key].dtype.kind == "U" and arrays[key].ndim == 0:

@@ -70,6 +70,16 @@ class Plateau:
     neuron: int
     sample: int = -1
 
+    def to_dict(self) -> dict[str, float | int]:
+        """Everything but the network."""
+        return {
+            "margin": self.margin,
+            "log_r_from": self.log_r_from,
+            "log_r_to": self.log_r_to,
+            "neuron": self.neuron,
+            "sample": self.sample,
+        }
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Limit:
@@ -118,6 +128,15 @@ class Limit:
     plateaus: tuple[Plateau, ...] = ()
 
     @property
+    def history(self) -> str:
+        """The plateaus in words; empty if there were none."""
+        if not self.plateaus:
+            return ""
+        return "it rests " + ", then ".join(
+            f"at margin {p.margin:.4g} until log R = {p.log_r_to:.4g}" for p in self.plateaus
+        )
+
+    @property
     def living(self) -> tuple[LimitGroup, ...]:
         """Groups that carry the limit."""
         return tuple(group for group in self.groups if group.share > 0)
@@ -131,7 +150,7 @@ class Limit:
         return out
 
     def __repr__(self) -> str:
-        lines = [f"Limit ({self.kind}): {self.reason}"]
+        lines = [f"Limit ({self.kind}): {self.reason}"] + ([f"  before, {self.history}"] if self.plateaus else [])
         lines += [f"  {'?' if e.holds is None else '+' if e.holds else '-'} {e.name}: {e.text}" for e in self.evidence]
         return "\n".join(lines)
 

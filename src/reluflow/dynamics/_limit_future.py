@@ -131,8 +131,7 @@ def _follow(
     whole = float(np.logaddexp.reduce(size[np.isfinite(size)])) / 2
     ties = np.abs(rates - 1) <= _TIE
     for j in np.flatnonzero(ties):
-        along = (living.directions @ early.direction[j] > 1 - _SAME) & (np.sign(living.a) == early.signs[j])
-        if not along.any():
+        if not _joins(living, early.direction[j], float(early.signs[j])):
             return _undecided(small, rates, f"neuron {small[j]} ends with exactly the rate of the network")
     with np.errstate(divide="ignore", invalid="ignore"):
         arrival = np.where((rates > 1) & ~ties, (whole - early.log_amplitude) / (rates - 1), np.inf)
@@ -165,6 +164,14 @@ def _leaves(geometry: Geometry, early: Alignment, c: Array) -> tuple[float, int,
         if way is not None and way.rate > 1 + _TIE and (best is None or t < best[0]):
             best = (t, int(j), way.direction)
     return best
+
+
+def _joins(living: Network, direction: Array, sign: float) -> bool:
+    """Whether a neuron ends in a direction of the network, where it keeps its part in it for ever."""
+    cosine = living.directions @ direction
+    if living.slope == 1.0:  # (w, a) and (-w, -a) are the same function
+        return bool((np.sign(living.a) * sign * cosine > 1 - _SAME).any())
+    return bool(((cosine > 1 - _SAME) & (np.sign(living.a) == sign)).any())
 
 
 def _undecided(small: Index, rates: Array, why: str) -> Future:

@@ -7,7 +7,7 @@ import math
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -154,25 +154,40 @@ def _inexact(raw: npt.NDArray[Any], out: Array) -> tuple[int, ...] | None:
     return tuple(lossy[0].tolist()) if lossy.size else None
 
 
-def check_range(rows: Array, name: str, error: type[ReluflowError]) -> None:
+def check_range(rows: Array, name: str, error: type[ReluflowError], remedy: str = "") -> None:
     """Refuse rows whose squared norm overflows or underflows (zero rows are the caller's business)."""
     top = np.abs(rows).max(axis=1, initial=0.0)
     bad = np.flatnonzero((top > _LARGEST) | ((top < _SMALLEST) & (top > 0)))
     if bad.size:
         raise error(
             f"{name}[{bad[0]}] has largest entry {top[bad[0]]:.3g}; inner products need entries between "
-            f"{_SMALLEST:g} and {_LARGEST:g} in size. Rescale, e.g. {name} / abs({name}).max()."
+            f"{_SMALLEST:g} and {_LARGEST:g} in size. {remedy or f'Rescale, e.g. {name} / abs({name}).max().'}"
         )
 
 
-def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it."""
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def read_npz(
+    path: str | Path,
+    need: tuple[str, ...],
+    error: type[ReluflowError],
+    fit: Callable[[Shapes], None] | None = None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it.
+
+    The headers are read first: arrays that are too large together, or whose shapes do not ``fit``, are refused before
+    anything is unpacked. A small file may hold gigabytes of zeros.
+    """
     file = Path(path)
     try:
         with file.open("rb") as stream:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
+            shapes = _npz_shapes(file, archive, error)
+            if fit is not None and all(name in shapes for name in need):
+                fit(shapes)
             arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise error(f"there is no file {file}; check the name and the folder.") from None
@@ -189,6 +204,26 @@ def read_npz(path: str | Path, need: tuple[str, ...], error: type[ReluflowError]
         remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
         raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
     return arrays
+
+
+def _npz_shapes(file: Path, archive: Any, error: type[ReluflowError]) -> dict[str, tuple[int, ...]]:
+    """Read the headers of the arrays in an NPZ file."""
+    shapes, total = {}, 0
+    for member in archive.zip.namelist():
+        if not member.endswith(".npy"):
+            continue
+        with archive.zip.open(member) as stream:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(stream)
+        shapes[member[:-4]] = shape
+        total += math.prod(shape) * dtype.itemsize
+    if total > MAX_BYTES:
+        raise error(
+            f"the arrays of {file} would take {total / 2**30:.1f} GiB; at most {MAX_BYTES / 2**30:.0f} GiB are "
+            "allowed. Use fewer samples, dimensions or neurons."
+        )
+    return shapes
 
 
 def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Array, as_float_array, check_range, digest, is_number, read_npz, writing
+from ._arrays import Array, Shapes, as_float_array, check_range, digest, is_number, read_npz, writing
 from ._dataset import Dataset
 from .errors import ProblemError
 
@@ -74,8 +74,9 @@ class Network:
             raise ProblemError(
                 f"W has {W.shape[0]} rows but a has {a.shape[0]} entries; one output weight a neuron is needed."
             )
-        check_range(W, "W", ProblemError)
-        check_range(a[:, None], "a", ProblemError)
+        remedy = "Give the size apart: Network(W / s, a / s, slope, log_scale=log(s)) has the same weights."
+        check_range(W, "W", ProblemError, remedy)
+        check_range(a[:, None], "a", ProblemError, remedy)
         out = None if log_scale_out is None else _as_log_scale(log_scale_out, "log_scale_out", a.size)
         object.__setattr__(self, "W", W)
         object.__setattr__(self, "a", a)
@@ -258,7 +259,15 @@ class Network:
     @staticmethod
     def load(path: str | Path) -> Network:
         """Read what `save` wrote: arrays ``W`` and ``a``, and if present ``slope`` and ``log_scale``."""
-        arrays = read_npz(path, need=("W", "a"), error=ProblemError)
+
+        def fit(shapes: Shapes) -> None:
+            if len(shapes["W"]) != 2 or shapes["a"] != shapes["W"][:1]:
+                raise ProblemError(
+                    f"{path}: W has shape {shapes['W']} and a has shape {shapes['a']}, but (neurons, inputs) and "
+                    "(neurons,) are needed; Network.save writes such a file."
+                )
+
+        arrays = read_npz(path, need=("W", "a"), error=ProblemError, fit=fit)
         scales = {k: _scalar_or_vector(arrays[k]) for k in ("log_scale", "log_scale_out") if k in arrays}
         slope = _scalar_or_vector(arrays["slope"]) if "slope" in arrays else 0.0
         return Network(arrays["W"], arrays["a"], slope, **scales)

@@ -469,6 +469,7 @@ def _describe_limit(end: Limit) -> dict[str, Any]:
             "kkt": None if kkt is None else {"residual": kkt.residual, "balance": kkt.balance},
             "optimum": None if best is None else {"lower": best.lower, "upper": best.upper, "exact": best.exact},
             "network": _arrays(end.network),
+            "plateaus": [plateau.to_dict() for plateau in end.plateaus],
         }
     )
 

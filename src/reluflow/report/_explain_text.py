@@ -202,6 +202,8 @@ def _flow(run: Trajectory) -> Iterator[Line]:
 
 def _limit(end: Limit) -> Iterator[Line]:
     yield Line("limit", f"{end.reason}.", "bold")
+    if end.plateaus:
+        yield Line("", f"Before, {end.history}.", indent=2 + _LABEL)
     telling = [
         f"KKT {item.text}" if item.name == "KKT" else item.text
         for item in end.evidence

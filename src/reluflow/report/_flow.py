@@ -89,6 +89,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     Left: for data in the plane the samples, the limit directions (as long as the root of their share) and the decision
     boundary; in more dimensions the cosines between the limit directions. Middle: the share of every group of neurons
     in the squared norm, in the limit and at the end of the integration. Right: the margins of the samples, sorted.
+    Where the direction rested on its way, a fourth panel shows the margin against log R.
 
     Parameters
     ----------
@@ -104,8 +105,11 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     check_picture(end, Limit, path)
-    figure = Figure(figsize=(13, 4.8), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1.15, 1, 1))
+    figure = Figure(figsize=(17.5 if end.plateaus else 13, 4.8), layout="constrained")
+    ratios = (1.15, 1, 1, 1.3) if end.plateaus else (1.15, 1, 1)
+    left, middle, right, *more = figure.subplots(1, len(ratios), width_ratios=ratios)
+    for axes in more:
+        _draw_plateaus(axes, end)
     if end.problem.data.d == 2:
         _draw_plane(left, end)
     else:
@@ -116,6 +120,28 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     margin = f", normalised margin {end.margin:.6g}" if np.isfinite(end.margin) else f", loss {end.loss_floor:.4g}"
     figure.suptitle(f"{words[end.kind]}{margin}")
     return written(figure, path)
+
+
+def _draw_plateaus(axes: Any, end: Limit) -> None:
+    """Draw the margin against log R: as far as the flow was followed in time, then the plateaus it rests at."""
+    run, stops = end.trajectory, [p.log_r_to for p in end.plateaus]
+    log_R = 2 * run.log_norm
+    shown = np.isfinite(log_R)
+    margin = np.maximum(run.normalized_margin()[shown], 0.0)
+    last = stops[-1] + 0.2 * (stops[-1] - float(log_R[shown][0]))
+    axes.plot(log_R[shown], margin, color=PLUS, lw=1.8, label="flow, followed in time")
+    for k, plateau in enumerate(end.plateaus):
+        span = [plateau.log_r_from, plateau.log_r_to]
+        axes.plot(span, [plateau.margin] * 2, color=MINUS, ls="--", lw=1.8, label="plateau" if k == 0 else None)
+        axes.annotate(
+            f"{plateau.margin:.4g}", (span[1], plateau.margin), (-4, 5), textcoords="offset points", ha="right"
+        )
+    axes.plot([stops[-1], last], [end.margin] * 2, color=REST, lw=2.4, label="limit")
+    axes.annotate(f"{end.margin:.4g}", (last, end.margin), (-4, 5), textcoords="offset points", ha="right")
+    axes.set(xlabel=r"$\log R = \log|\theta|^2$", ylabel="normalised margin", ylim=(0, None))
+    axes.margins(y=0.15)
+    axes.set_title("where the direction rests on its way")
+    axes.legend(loc="lower right", fontsize=8)
 
 
 def finer(run: Trajectory) -> Trajectory:

@@ -56,7 +56,8 @@ def headline(found: Explanation) -> tuple[str, str]:
     if end is None:
         return _so_far(found), _contradiction(found) or _ended(found)
     if end.kind == "margin":
-        return f"{_learned(end)}{_share(found, end)}.", _contradiction(found) or _covered(found, end)
+        before = f"; before that {end.history}" if end.plateaus else ""
+        return f"{_learned(end)}{_share(found, end)}{before}.", _contradiction(found) or _covered(found, end)
     if end.kind == "stall":
         return _stalled(end), _contradiction(found) or _lost(found)
     return _resting(end), _contradiction(found) or _at_rest(end)
