@@ -28,7 +28,7 @@ _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 LAST = 1e10  #: largest log time that can be asked for
 
 _TIME_ENOUGH = _STAGES[-1]  # beyond this log t the direction no longer depends on the time, only on log R
-_ROUNDS = 100  # how often the network is made smaller before giving up: each is log R + 7
+_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7
 
 _QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
 _KKT = 1e-9

@@ -138,8 +138,7 @@ def _draw_plateaus(axes: Any, end: Limit) -> None:
         )
     axes.plot([stops[-1], last], [end.margin] * 2, color=REST, lw=2.4, label="limit")
     axes.annotate(f"{end.margin:.4g}", (last, end.margin), (-4, 5), textcoords="offset points", ha="right")
-    axes.set(xlabel=r"$\log R = \log|\theta|^2$", ylabel="normalised margin", ylim=(0, None))
-    axes.margins(y=0.15)
+    axes.set(xlabel=r"$\log R = \log|\theta|^2$", ylabel="normalised margin", ylim=(0, 1.15 * end.margin))
     axes.set_title("where the direction rests on its way")
     axes.legend(loc="lower right", fontsize=8)
 
