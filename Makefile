@@ -40,7 +40,7 @@ test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is th
 	$(PY) -m pytest -n auto
 
 fuzz: $(DEV)  ## random small problems: no theorem may seem contradicted (minutes; FUZZ="0 3000 --out DIR" for more)
-	$(PY) tests/fuzz/monitors.py $(FUZZ)
+	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/monitors.py $(FUZZ)
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 

@@ -40,6 +40,12 @@ CASES = {
         {"width": 4, "scheme": "two-sign", "log_scale": -54.0, "seed": 872, "slope": 0.1},
         {"reduction": "sum"},
     ),
+    # Neurons that slide while they shrink by more than rounding.
+    "shrinking on hyperplanes": (
+        rf.Dataset([[-3.0, -3], [3, -2], [-1, 3], [2, -2], [3, -1]], -np.ones(5)),
+        {"width": 2, "scheme": "balanced-gaussian", "log_scale": -889000.0, "seed": 48},
+        {"loss": "exponential"},
+    ),
     # A neuron that slides is held on its hyperplane to the tolerance only.
     "sliding": (
         COLLINEAR,
