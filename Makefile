@@ -43,7 +43,7 @@ portable: $(DEV)  ## numeric tests as other CPUs, thread counts and a busy machi
 	$(PY) tests/portable.py
 
 fuzz: $(DEV)  ## random small problems: no theorem may seem contradicted (minutes; FUZZ="0 3000 --out DIR" for more)
-	$(PY) tests/fuzz/monitors.py $(FUZZ)
+	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/monitors.py $(FUZZ)
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 

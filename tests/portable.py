@@ -19,7 +19,7 @@ PARTS = [f"tests/{name}" for name in ("problem", "sectors", "margins", "data", "
 HIDE_TORCH = """
 from importlib.machinery import PathFinder
 find = PathFinder.find_spec
-PathFinder.find_spec = lambda name, *rest: None if name.split(".")[0] == "torch" else find(name, *rest)
+PathFinder.find_spec = classmethod(lambda _, name, *rest: None if name.split(".")[0] == "torch" else find(name, *rest))
 """
 
 

@@ -31,7 +31,7 @@ def results():
         *(rf.agreement_margin(data, 0.5), rf.one_signed_margins(data, 0.5), rf.kkt(data, end), rf.linearity(end)),
         *(rf.clusters(leaky), rf.grouped_margin(data, np.sign(end.W @ data.X.T), np.sign(end.a))),
         *(rf.extremal_directions(data, 0.0), rf.alignment_constants(data, net), rf.dead_cone(data)),
-        rf.cones_of(data, net.W),
+        *(rf.cones_of(data, net.W), rf.compare(end, data, progress=False)),
     ]
 
 

@@ -74,7 +74,7 @@ def test_the_slope_must_be_said(files):
     assert "orthogonally separable" in run(*arguments, "--slope", 0).stdout
     refused = run(*arguments)
     assert refused.exit_code == 2
-    assert "--slope 0) for ReLU" in refused.stderr
+    assert "--slope 0 for ReLU" in refused.stderr
 
 
 def test_the_limit_from_here(files):

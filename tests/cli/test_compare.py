@@ -192,4 +192,4 @@ def test_a_model_with_biases(tmp_path):
     assert python.margin == found["network"]["margin"]
     refused = run(tmp_path / "model.pt", "EX1")
     assert refused.exit_code == 2
-    assert "--slope 0) for ReLU" in refused.stderr
+    assert "--slope 0 for ReLU" in refused.stderr

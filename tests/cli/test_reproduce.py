@@ -4,6 +4,10 @@ import json
 import subprocess
 import sys
 
+from typer.testing import CliRunner
+
+from reluflow.cli._app import app
+
 
 def call(*arguments, cwd=None):
     return subprocess.run([sys.executable, "-m", "reluflow", *arguments], capture_output=True, text=True, cwd=cwd)
@@ -35,7 +39,7 @@ def test_bad_input(tmp_path):
         (("SBG-F4", "--jobs", "0"), "jobs is 0"),
         (("SBG-F4", "--redraw"), "run it first"),
     ):
-        done = call("reproduce", *arguments, "--out", str(tmp_path / "out"))
-        assert done.returncode == 2, done.stderr
+        done = CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path / "out")])
+        assert done.exit_code == 2, done.stderr
         assert said in done.stderr
         assert "Traceback" not in done.stderr

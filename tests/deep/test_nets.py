@@ -183,48 +183,24 @@ def test_models_that_cannot_be_trained_here():
         deep.train(torch.nn.ReLU(), POINTS)
 
 
-# -- what the papers saw -------------------------------------------------------------------------------------
-
-
-def test_residual_net_becomes_rank_two():
-    # PL-F2 with the stated optimiser. The bounds leave room around what is known of two seeds: sigma_3/sigma_2 = 0.10
-    # for the inner matrices, sigma_3/sigma_1 = 0.052 for the first, median correlation 0.90-0.93.
-    data = rf.make("phuong", seed=0)
-    net = deep.residual_net(20, seed=0)
-    run = deep.train(net, data, record=500)
-    first, *inner, _ = (layer.singular_values for layer in deep.layer_weights(net))
-    assert run.steps == 5000
-    assert run.accuracy[-1] == 1.0
-    assert first[2] <= 0.08 * first[0]
-    assert all(s[2] <= 0.15 * s[1] for s in inner)
-    assert np.median(deep.correlations(deep.layer_weights(net)[0].matrix, data)) >= 0.88
+# -- what the papers saw: ranks, rays and separation are judged by PL-F2 and PL-F3 (tests/experiments/test_pl.py) ------
 
 
 def images():
-    """200 images of a 0 or a 1: of MNIST if it was fetched, else the small digits enlarged."""
+    """100 images of a 0 or a 1: of MNIST if it was fetched, else the small digits enlarged."""
     if (cache_folder() / "mnist" / "train-images-idx3-ubyte").is_file():
-        return mnist((0, 1), samples=200, seed=0)
-    small = digits((0, 1), samples=200, seed=0)
+        return mnist((0, 1), samples=100, seed=0)
+    small = digits((0, 1), samples=100, seed=0)
     large = np.kron(small.X.reshape(-1, 8, 8), np.ones((1, 3, 3)))  # 24 x 24
     return rf.Dataset(np.pad(large, ((0, 0), (2, 2), (2, 2))).reshape(-1, 784), small.y)
 
 
-def test_conv_net_separates_with_depth():
-    # PL-F3 in small: 200 images and 100 updates. The classes part with depth (so in 6 of 6 runs: three seeds on either
-    # kind of image); full orthogonal separability at layer 7 is for the 12 665 images and 50 epochs of the paper.
+def test_conv_net_has_features_and_a_head():
     data, net = images(), deep.conv_net(seed=0)
-    run = deep.train(net, data, "adam", batch=20, epochs=10, record=10)
-    assert run.accuracy[-1] >= 0.99
+    run = deep.train(net, data, "adam", batch=20, epochs=2, record=2)
+    assert run.loss[-1] < run.loss[0]
     layers = deep.features(net, data.X)
-    gaps = []
-    for layer in layers:
-        cosines = deep.inner_products(layer.before / np.linalg.norm(layer.before, axis=1, keepdims=True), data.y)
-        gaps.append(min(np.median(cosines.minus), np.median(cosines.plus)) - np.median(cosines.cross))
-    assert len(gaps) == 7
-    assert gaps[-1] > gaps[0] > 0
-    shares = [deep.separability(layer.before, data.y) for layer in layers]
-    assert shares[-1].same >= 0.99
-    assert shares[-1].cross >= shares[0].cross
+    assert len(layers) == 7
     # After ReLU no inner product is negative, whatever was learnt.
     assert all((deep.inner_products(layer.after, data.y).cross >= 0).all() for layer in layers)
     # Its last two layers are a network on the features, which certificates can be asked about.

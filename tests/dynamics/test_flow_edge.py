@@ -423,3 +423,24 @@ def test_a_first_layer_far_below_the_second_is_followed(d, slope):
     assert run.balance_drift().max() < 1e-10
     early = rf.align(run.problem).network(0.0)
     assert np.allclose(early.log_norms, net.log_norms, rtol=0, atol=1.0)  # crossings at e^-55 may count as done at 0
+
+
+@pytest.mark.parametrize("log_scale", [-50.0, -889000.0])
+def test_a_neuron_that_slides_and_shrinks_stays_on_its_hyperplane(log_scale):
+    """Relative to |w| what rounding puts across it grows as |w| falls: after e^-37 the neuron used to drift off."""
+    data = rf.Dataset([[-3.0, -3], [3, -2], [-1, 3], [2, -2], [3, -1]], -np.ones(5))
+    net = rf.initialize(2, 2, "balanced-gaussian", log_scale=log_scale, seed=48)
+    run = rf.flow(rf.Problem(data, net, loss="exponential"), {"log_time": 800.0})
+    units, shrunk, held = data.X / data.norms[:, None], 0.0, 0
+    for j in range(2):
+        events = run.events[run.events["neuron"] == j]
+        for k in np.flatnonzero(events["kind"] == "slide"):
+            later = events[(np.arange(events.size) > k) & (events["log_time"] > events["log_time"][k])]
+            until = later["log_time"].min(initial=np.inf)
+            inside = np.flatnonzero((run.log_time > events["log_time"][k]) & (run.log_time < until))
+            if inside.size:
+                held += inside.size
+                assert np.abs(run.directions[inside, j] @ units[events["sample"][k]]).max() < 1e-10
+                shrunk = max(shrunk, float(np.ptp(run.log_norms[inside, j])))
+    assert held > 10
+    assert shrunk > 30

@@ -90,7 +90,7 @@ def test_a_quick_run_does_not_replace_a_full_one(done):
 
 
 def test_refusals(tmp_path):
-    with pytest.raises(ProblemError, match=r"no experiment 'PL-F99'.*PL-F1"):
+    with pytest.raises(ProblemError, match=r"no experiment 'PL-F99'.*did you mean 'PL-F\d'.*--list"):
         run_all(["PL-F99"], tmp_path)
     with pytest.raises(ProblemError, match="jobs is 0"):
         run_all(CHEAP, tmp_path, jobs=0)

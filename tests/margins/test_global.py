@@ -243,7 +243,7 @@ def problems(draw):
     return Dataset(X[first], y[first]), draw(st.sampled_from([0.0, 0.2, 0.5, 1.0])), rng
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(problems(), st.sampled_from([None, 1, -1]))
 def test_equivariance(problem, signs):
     data, slope, rng = problem

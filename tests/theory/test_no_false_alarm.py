@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.margins import symmetrized_network
 from reluflow.theory import Facts, claim
 from reluflow.theory._accuracy import TOO_SMALL
 
@@ -33,6 +34,18 @@ CASES = {
     "vanishing": (LINE, {"width": 8, "slope": 1.0, "log_scale": -1e5}, {"loss": "exponential", "reduction": "sum"}),
     # No neuron but one that is 0 for a moment, beside which e^-3000 is nothing.
     "through zero": (INSEPARABLE, {"width": 1, "scheme": "he", "log_scale": -3000.0}, {"loss": "exponential"}),
+    # A neuron that the flow holds at w = 0: e^-37 is rounding beside a, and has no direction.
+    "held at zero": (
+        rf.Dataset([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]], [-1, -1]),
+        {"width": 4, "scheme": "two-sign", "log_scale": -54.0, "seed": 872, "slope": 0.1},
+        {"reduction": "sum"},
+    ),
+    # Neurons that slide while they shrink by more than rounding.
+    "shrinking on hyperplanes": (
+        rf.Dataset([[-3.0, -3], [3, -2], [-1, 3], [2, -2], [3, -1]], -np.ones(5)),
+        {"width": 2, "scheme": "balanced-gaussian", "log_scale": -889000.0, "seed": 48},
+        {"loss": "exponential"},
+    ),
     # A neuron that slides is held on its hyperplane to the tolerance only.
     "sliding": (
         COLLINEAR,
@@ -67,3 +80,14 @@ def test_a_bound_of_no_time_is_undecided():
     assert claim("LL-B.19").bounds(facts)["log_T"] == -np.inf
     seen = claim("LL-B.19").observe(facts, rf.flow(problem, {"log_time": 12.0}))
     assert [o.consistent for o in seen] == [True, None]
+
+
+def test_a_negative_margin_may_fall_when_symmetrised():
+    """Of LL-T4.2: the odd part keeps the margins and shrinks the norm, so only margins that are >= 0 grow."""
+    data = rf.Dataset([[1.0, 0.0], [-1.0, 0.0]], [1, -1])
+    net = rf.Network.balanced([[1.0, 0.2], [-1.0, 0.3], [0.0, 1.0]], [-1, 1, 1], 0.5)
+    problem = rf.Problem(data, net)
+    margin, odd = (one.normalized_margin(data) for one in (net, symmetrized_network(net)))
+    assert odd < margin < 0
+    (seen,) = claim("LL-T4.2").observe(Facts(problem), rf.flow(problem, {"time": 1e-3}))
+    assert seen.consistent is True

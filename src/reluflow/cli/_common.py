@@ -445,6 +445,7 @@ def in_options(text: str, params: Iterable[Any]) -> str:
         if not option.startswith("--"):
             continue
         text = re.sub(rf"{name} ?= ?True\b", option, text)
+        text = text.replace(f"{param.name} ({option})", option)
         text = re.sub(rf"{name} ?= ?(?=[('\"\w.+-])(['\"]?)([^\s'\"]*)\1", rf"{option} \2", text)
         if "_" in param.name:
             text = re.sub(rf"{name}\b", option, text)

@@ -93,6 +93,17 @@ class Chart:
         with np.errstate(over="ignore"):
             fixed = sign * np.exp(self.base.log_a[self.who] - self.unit) if frozen else sign
 
+        held = [(np.flatnonzero(member == g), basis) for g, (_, basis) in pattern.held.items()]
+
+        def tangent(V: Array) -> Array:
+            # A neuron that slides and shrinks: what rounding puts across the hyperplane must not grow as |w| falls.
+            if not held:
+                return V
+            V = V.copy()
+            for rows, basis in held:
+                V[rows] -= (V[rows] @ basis) @ basis.T
+            return V
+
         def rhs(_t: float, y: Array) -> Array:
             check_time("following the flow")  # a solver may try many steps before it takes one
             D = pattern.forces(forces_at(geometry, self.margins(0.0, y)))[member]
@@ -106,7 +117,7 @@ class Chart:
             square = np.einsum("jd,jd->j", V, V) + 1e-300
             factor = np.where(balanced, sign, last)
             out[:, :-1] = factor[:, None] * D
-            out[:, :-1] -= np.where(balanced, sign * along / square, 0.0)[:, None] * V
+            out[:, :-1] -= np.where(balanced, sign * along / square, 0.0)[:, None] * tangent(V)
             out[:, -1] = np.where(balanced, sign * along, along)
             return out.ravel()
 

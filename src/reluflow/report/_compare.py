@@ -183,6 +183,7 @@ def compare(
 
     Examples
     --------
+    >>> from reluflow import Dataset
     >>> points = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> found = compare(Network([[1.0, 0.5], [-1.0, -0.4]], [1.0, -1.0]), points)
     >>> round(found.margin, 4), round(found.share_of_limit, 4), found.exit_code

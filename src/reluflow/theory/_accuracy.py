@@ -79,10 +79,14 @@ class Accuracy:
         return self.steps + float(rounding(np.abs(logs[np.isfinite(logs)]).max(initial=0.0)))
 
     def followed(self, record: int) -> npt.NDArray[np.bool_]:
-        """Which neurons still move as the flow says; those that have all but vanished are left as they are."""
-        start = self.run.log_norms[0]
+        """Which neurons have a direction, and still move as the flow says.
+
+        Those that have all but vanished are left as they are; of a w that is rounding beside its a, which the flow
+        holds at 0, the direction is noise.
+        """
+        start, log_w, log_a = self.run.log_norms[0], self.run.log_norms[record], self.run.log_outs[record]
         least = float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
-        return np.asarray(np.isfinite(self.run.log_norms[record]) & (self.run.log_norms[record] > least))
+        return np.asarray(np.isfinite(log_w) & (log_w > least) & (log_w > log_a + np.log(self.steps)))
 
     @cached_property
     def _late(self) -> npt.NDArray[np.bool_]:

@@ -62,7 +62,7 @@ class Pairs(Claim):
                 stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
                 stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
-                stable &= accuracy(run).followed(k)
+                stable &= accuracy(run).followed(k - 1) & accuracy(run).followed(k)
                 size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
