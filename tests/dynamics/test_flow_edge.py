@@ -246,22 +246,25 @@ _STARTS = {  # where a run may end: in the early, the coupled and the late phase
 }
 
 
-@pytest.mark.parametrize("other", [{}, {"loss": 1e-200}])
 @pytest.mark.parametrize("start", _STARTS)
-def test_the_end_is_the_goal_to_the_last_digit(start, other):
+def test_the_end_is_the_goal_to_the_last_digit(start):
     p = problem(_STARTS[start])
-    rng = np.random.default_rng(sorted(_STARTS).index(start))
-    goals = [-1e4, -745.0, np.log(0.1), *rng.uniform(-3, 8, 2), *rng.uniform(8, 100, 2)]
-    for goal in goals:
-        times = {"log_time": goal, "time": float(np.exp(goal))}
-        for name in ("log_time", "time") if goal > -745 else ("log_time",):
-            until = {name: times[name]}
-            run = rf.flow(p, until | other, progress=False)
-            assert run.log_time[-1] == rf.dynamics.Until(**until).goal.log_time
-            assert run.phases[-1].log_end == run.log_time[-1]
-            assert run.events["log_time"].max(initial=-np.inf) <= run.log_time[-1]
-            for net in (run.at(**until), run.at(time=run.time[-1]), run.at(log_time=run.log_time[-1])):
-                np.testing.assert_allclose(net.log_norms, run.final.log_norms, rtol=0, atol=1e-7)
+    draw = np.random.default_rng(sorted(_STARTS).index(start)).uniform
+    for until in (
+        {"log_time": -1e4},
+        {"log_time": np.log(0.1), "loss": 1e-200},
+        {"time": np.exp(draw(-3, 3))},
+        {"log_time": draw(3, 8)},
+        {"time": np.exp(draw(8, 20)), "loss": 1e-200},
+        {"log_time": draw(8, 40)},
+    ):
+        time = {name: value for name, value in until.items() if name != "loss"}
+        run = rf.flow(p, until, progress=False)
+        assert run.log_time[-1] == rf.Until(**time).goal.log_time
+        assert run.phases[-1].log_end == run.log_time[-1]
+        assert run.events["log_time"].max(initial=-np.inf) <= run.log_time[-1]
+        for net in (run.at(**time), run.at(time=run.time[-1]), run.at(log_time=run.log_time[-1])):
+            np.testing.assert_allclose(net.log_norms, run.final.log_norms, rtol=0, atol=1e-7)
 
 
 def test_until_aligned():

@@ -40,6 +40,12 @@ CASES = {
         {"width": 4, "scheme": "two-sign", "log_scale": -54.0, "seed": 872, "slope": 0.1},
         {"reduction": "sum"},
     ),
+    # A neuron that grows by e^20, where a^2 - |w|^2 is rounded away, and then shrinks below its start.
+    "grown and shrunk": (
+        rf.Dataset([[3.0], [-2], [-1], [-3], [2], [3], [-2]], [-1, 1, 1, -1, -1, -1, 1]),
+        {"width": 4, "scheme": "uniform", "log_scale": -110.0, "seed": 698, "slope": 0.1},
+        {"loss": "exponential"},
+    ),
     # Neurons that slide while they shrink by more than rounding.
     "shrinking on hyperplanes": (
         rf.Dataset([[-3.0, -3], [3, -2], [-1, 3], [2, -2], [3, -1]], -np.ones(5)),

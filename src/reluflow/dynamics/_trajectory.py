@@ -234,16 +234,15 @@ class Trajectory:
     def balance_drift(self) -> Array:
         r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
 
-        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest of :math:`a_j^2, |w_j|^2` there
-        and at the start; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not.
+        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest :math:`a_j^2, |w_j|^2` up to
+        there; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not.
         Zero for ``train="first"``.
         """
         if self.problem.train == "first":
             return np.zeros(len(self))
-        # In units of the larger of the sizes now and at the start: a neuron that has shrunk by e^-1000 cannot be judged
-        # in its own.
-        top = np.maximum(self.log_norms, self.log_outs)
-        top = np.maximum(top, top[0])
+        # In units of the largest size so far: when a neuron was that large, the difference was rounded there, and what
+        # is lost does not come back as it shrinks.
+        top = np.maximum.accumulate(np.maximum(self.log_norms, self.log_outs), axis=0)
         top = np.where(np.isfinite(top), top, 0.0)
         with np.errstate(under="ignore"):
             now = np.exp(2 * (self.log_outs - top)) - np.exp(2 * (self.log_norms - top))

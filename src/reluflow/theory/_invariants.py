@@ -126,9 +126,9 @@ class Directions(Claim):
         with np.errstate(invalid="ignore"):
             gap = np.abs(run.log_norms - run.log_outs)
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
-        start = np.maximum(0.0, run.log_norms[0] - run.log_norms)
-        with np.errstate(under="ignore"):
-            gap = np.where(np.isnan(gap), 0.0, gap * np.exp(-2 * start))
+        with np.errstate(under="ignore", invalid="ignore"):
+            shrunk = np.maximum.accumulate(run.log_norms, axis=0) - run.log_norms
+            gap = np.nan_to_num(gap * np.exp(-2 * shrunk))
         k, j = divmod(int(np.argmax(gap)), run.p)
         tol = 2 * accuracy(run).sizes + float(gap[0].max())  # the start is balanced to rounding
         text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
