@@ -93,7 +93,7 @@ def wide_pair_numbers(angle, slope):
     return plateau, rate, p3 * np.sqrt(1 + slope**2) / (2 * (1 + ratio + p3)), symmetric
 
 
-@pytest.mark.parametrize(("angle", "slope"), [(75, 0.01), (80, 0.2), (65, 0.02)], ids=str)
+@pytest.mark.parametrize(("angle", "slope"), [(75, 0.01), (65, 0.02)], ids=str)
 def test_a_small_neuron_takes_over(angle, slope):
     plateau, rate, margin, symmetric = wide_pair_numbers(angle, slope)
     assert rate > 1
@@ -153,7 +153,6 @@ def chain(angles, log_sizes):
     ("angles", "log_sizes"),
     [
         ((75, 72), (-20.0, -100.0)),
-        ((66, 75, 80), (-60.0, -60.0, -60.0)),
         ((75, 50, 72), (-20.0, -3.0, -90.0)),
     ],
     ids=str,
@@ -198,7 +197,7 @@ def test_the_judge_goes_through_a_chain():
 # -- one dimension -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", range(16))
+@pytest.mark.parametrize("k", range(8))
 def test_line(k):
     case = line_cases(16, seed=3)[k]
     kind, margin = line_limit(case)

@@ -196,4 +196,4 @@ def test_things_are_counted_as_in_speech(ex1):
         words = "\n".join([found.text(), repr(found.trajectory), repr(found.limit), *map(str, found.observations)])
         assert not re.search(r"(?<![\d.])1 (groups|points|neurons|events|steps|records|changes|dimensions)\b", words)
     assert "0 groups" not in repr(one.limit)
-    assert "no group has to vanish" in repr(one.limit)
+    assert "every neuron carries the network" in repr(one.limit)

@@ -218,7 +218,8 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
     data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
-    mass = np.array([np.exp(np.logaddexp.reduce(2 * state.log_a[js])) for js in members])
+    unit = float(max(state.log_a[js].max() for js in members))  # the frozen weights in units of the largest
+    mass = np.array([np.exp(np.logaddexp.reduce(2 * (state.log_a[js] - unit))) for js in members])
     blocks = []
     for g in range(len(members)):
         X = data.X
@@ -230,11 +231,12 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
     found = hard_margin(np.hstack(blocks))
     u = signs[:, None] * found.w.reshape(len(members), data.d) / np.sqrt(mass)[:, None]  # w_j = |a_j| u_G
     W = np.zeros_like(state.U)
-    out = state.sign * np.exp(state.log_a)
+    with np.errstate(under="ignore", over="ignore"):
+        out = state.sign * np.exp(np.minimum(state.log_a - unit, 0.0))
     for g, js in enumerate(members):
         W[js] = np.abs(out[js])[:, None] * u[g]
     everyone = np.concatenate(members)
-    network = Network(W[everyone], out[everyone], geometry.slope).normalized("first")
+    network = Network(W[everyone], out[everyone], geometry.slope, log_scale_out=unit).normalized("first")
     size = np.linalg.norm(u, axis=1)
     if geometry.slope < 1 and ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
         return "the best network with these patterns does not obey them: they will change"
