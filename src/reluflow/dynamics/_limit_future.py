@@ -139,13 +139,14 @@ def _follow(
     first = int(np.argmin(arrival))
     when, who, point = float(arrival[first]), int(small[first]), -1
     if lost.size and geometry.slope == 0:
-        seen, j, i = _sees(early, data.X[lost])
+        seen, neuron, which = _sees(early, data.X[lost])
         if seen < when:
-            when, who, point = seen, int(small[j]), int(lost[i])
+            when, who, point = seen, int(small[neuron]), int(lost[which])
     leaves = _leaves(geometry, early, data.y * multipliers)
     if leaves is not None and leaves[0] < when:
-        when, j, direction = leaves
-        return Future(small, rates, when, int(small[j]), -1, "", early, (int(small[j]), direction))
+        when, neuron, direction = leaves
+        who = int(small[neuron])
+        return Future(small, rates, when, who, -1, "", early, (who, direction))
     return Future(small, rates, when, who if np.isfinite(when) else -1, point, "", early)
 
 
