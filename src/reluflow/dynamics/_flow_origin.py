@@ -3,9 +3,9 @@ r"""Neurons at w = 0 with an output weight: the ways out.
 At w = 0 every sample is on its hyperplane. A solution that leaves does so along a unit vector u in whose own sector the
 force points outwards, :math:`a D(u) \parallel u`; of these the attracting ones are the strict local maxima of
 :math:`s\,G_c(u) = s \sum_i c_i \phi(u \cdot x_i)` with a positive value, s the sign of a: along any other the smallest
-disturbance turns the neuron away. If there is none the neuron rests. If there are several, or it could as well rest
-(with slope 0 it always could), the flow is not unique: **the rule here is to leave, along the fastest of them**, and
-the event ``ridge`` is noted beside it.
+disturbance turns the neuron away. If there is none the neuron rests. If there are several, or it could as well rest (0 is
+in the convex hull of the forces of the sectors around, as with slope 0 where some direction sees no sample), the flow is
+not unique: **the rule here is to leave, along the fastest of them**, and the event ``ridge`` is noted beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..sectors import extremal_directions
 from ._flow_field import Geometry
 
 _CELLS = 2000  # cells and rays enumerated to list the ways; beyond, an ascent from random starts
+_SECTORS = 200  # random directions whose sectors are looked at
 _FELT = 1e-12  # pulls below this part of the largest do not count
 
 
@@ -60,14 +61,25 @@ def way_out(geometry: Geometry, sign: float, c: Array) -> Exit | None:
     if not ways:
         return None
     best = max(ways, key=lambda e: sign * e.value)
-    rests = geometry.slope == 0 or _rests(rows / top, np.sign(strength[felt]), geometry.slope)
+    rests = _rests(rows / top, np.sign(strength[felt]), geometry.slope)
     return Exit(best.direction, float(sign * best.value * top), len(ways) == 1 and not rests)
 
 
 def _rests(rows: Array, labels: Array, slope: float) -> bool:
-    """Whether some slopes between those of the two sides make the pulls cancel."""
-    from scipy.optimize import lsq_linear
+    """Whether w = 0 is a solution too: 0 is in the convex hull of the forces of the sectors around it (Clarke).
 
-    signed = (rows * labels[:, None]).T
-    found = lsq_linear(signed, np.zeros(signed.shape[0]), bounds=(slope, 1.0), method="bvls")
-    return bool(np.linalg.norm(signed @ found.x) <= 1e-9 * np.linalg.norm(signed, axis=0).sum())
+    On a line there are two sectors; in more dimensions those of many random directions, and of their opposites, are
+    taken, so that a yes is proved and a no is not.
+    """
+    from scipy.optimize import nnls
+
+    d = rows.shape[1]
+    U = np.ones((1, 1)) if d == 1 else np.random.default_rng(0).standard_normal((_SECTORS, d))
+    U = np.vstack([U, -U, rows, -rows])
+    h = np.where(U @ rows.T > 0, 1.0, slope)
+    forces = np.unique((h * labels) @ rows, axis=0)
+    size = float(np.linalg.norm(forces, axis=1).max())
+    if size == 0.0:
+        return True
+    system = np.vstack([forces.T / size, np.ones(len(forces))])
+    return bool(nnls(system, np.append(np.zeros(d), 1.0), maxiter=50 * len(forces))[1] <= 1e-9)

@@ -83,6 +83,8 @@ class SmallNorms(Claim):
         seen, split = watch(facts, run), chosen_split(facts)
         log_w, log_f = small_bounds(facts, split)
         end = _until(run.log_time, small_until(facts, split))
+        if end == 0:  # T < 0: it promises nothing
+            return ()
         found = []
         for name, values, bound in (
             ("log of the largest |w_j|^2", 2 * run.log_norms[:end].max(axis=1), log_w),
