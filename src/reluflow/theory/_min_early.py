@@ -388,7 +388,7 @@ class SmallEpsilon(Claim):
 def output_observation(claim: Claim, facts: Facts, run: Trajectory, until: float) -> Observation:
     """Whether max|f| stays below B until a time."""
     seen, bound = watch(facts, run), log(facts.constants.output_bound)
-    end = _until(run.log_time, until)
+    end = max(_until(run.log_time, until), 1)
     k = int(np.argmax(seen.log_output[:end]))
     value = float(seen.log_output[k])
     shown = when(min(log_of(until), float(run.log_time[-1])))
