@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SECONDS = 10
-NOT_NUMBERS = ["nan", "inf", "abc", "", "1e999", "1,5", "--", "0x10", "1_0"]
+NOT_NUMBERS = ["nan", "inf", "abc", "", "1e999", "1,5", "--", "0x10"]
 GOOD = [[1.0, 2.0, 1.0], [2.0, 1.0, 1.0], [-1.0, -2.0, -1.0], [-2.0, -1.5, -1.0]]
 
 
@@ -359,12 +359,12 @@ def bad_array(draw: random.Random) -> Case:
 
 def bad_setting(draw: random.Random) -> Case:
     bad: list[tuple[str, dict[str, Any]]] = [
-        ("width", {"width": draw.choice([0, -1, 2.5, "ten", None, True, 10**15, np.nan])}),
-        ("slope", {"slope": draw.choice([-0.5, 1.1, np.nan, "0", None, [0.1], 1j])}),
+        ("width", {"width": draw.choice([0, -1, 2.5, "ten", True, 10**15, np.nan])}),
+        ("slope", {"slope": draw.choice([-0.5, 1.1, np.nan, "0", [0.1], 1j])}),
         ("scale", {"scale": draw.choice([0, -1, np.nan, np.inf, "1", [1]])}),
         ("log_scale", {"log_scale": draw.choice([np.nan, np.inf, -np.inf, -1e308, 1e9, "x"])}),
         ("both scales", {"scale": 0.1, "log_scale": -1}),
-        ("scheme", {"scheme": draw.choice(["", "he ", 3, None, "xavier"])}),
+        ("scheme", {"scheme": draw.choice(["", "he ", 3, "xavier"])}),
         ("seed", {"seed": draw.choice([-1, 1.5, "x", np.nan])}),
         ("loss", {"loss": draw.choice(["", "hinge", 3])}),
         ("reduction", {"reduction": draw.choice(["", "max", 3])}),
