@@ -5,7 +5,7 @@ force points outwards, :math:`a D(u) \parallel u`; of these the attracting ones 
 :math:`s\,G_c(u) = s \sum_i c_i \phi(u \cdot x_i)` with a positive value, s the sign of a: along any other the smallest
 disturbance turns the neuron away. If there is none the neuron rests. If there are several, or it could as well rest
 (0 is in the convex hull of the forces of the sectors around, as with slope 0 where some direction sees no sample), the
-flow is not unique: **the rule here is to leave, along the fastest of them**, and the event ``ridge`` is noted beside it.
+flow is not unique: **the rule here is to leave, along the fastest of them**, and a ``ridge`` is noted among the events.
 """
 
 from __future__ import annotations
