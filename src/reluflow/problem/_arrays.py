@@ -216,6 +216,11 @@ def _npz_shapes(file: Path, archive: Any, error: type[ReluflowError]) -> dict[st
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, _, dtype = read(stream)
+        if dtype.hasobject:
+            raise error(
+                f"{file} cannot be read as NPZ: it holds Python objects, which are never unpickled; save plain numeric "
+                "arrays."
+            )
         shapes[member[:-4]] = shape
         total += math.prod(shape) * dtype.itemsize
     if total > MAX_BYTES:
