@@ -145,7 +145,7 @@ def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
     v = np.zeros((len(members), data.d))
     v[carry] = norms[:, None] * u
     size = np.linalg.norm(v, axis=1)
-    living = np.flatnonzero(size > 0)
+    living = [g for g in carry if size[g] > 0]
     root = np.sqrt(size[living])
     network = Network(v[living] / root[:, None], signs[living] * root, slope).normalized()
     rates = np.full(len(members), np.nan)
