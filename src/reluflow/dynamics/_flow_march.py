@@ -98,6 +98,10 @@ class March:
 
     def resume(self, state: State, log_time: float) -> Reached:
         """Go on from a state to the goal, through as many phases as it takes."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond doubles is noticed by the steps
+            return self._resume(state, log_time)
+
+    def _resume(self, state: State, log_time: float) -> Reached:
         pattern = pattern_of(self.geometry, state)
         fitted = pattern.margins(state.weighted())[pattern.live].min(initial=np.inf) > _FITTED and pattern.live.any()
         reached = Reached(state, log_time, "late" if fitted else "coupled")
