@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Dataset, Network, Problem, ReluflowError
+from ..problem import Dataset, Network, Problem, ReluflowError, Stopped
 from ..problem._arrays import Array
 from ._align import Alignment, Branch, align
 from ._flow_events import TINY
 from ._flow_field import Geometry, Index
-from ._flow_origin import way_out
+from ._flow_origin import Exit, way_out
 from ._flow_state import State
 
 _TIE = 1e-8  # rates this near to 1 are not told from it
@@ -102,10 +102,10 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
     """
     if small.size == 0:
         return Future(small, np.empty(0), np.inf, -1, -1, "", None)
-    found = [_follow(geometry, state, multipliers, living, small, lost, branch) for branch in ("regular", "leave")]
-    one, other = found
-    if one._early is None or not one._early.nonunique.any() or one.doubt:
+    one = _follow(geometry, state, multipliers, living, small, lost, "regular")
+    if one._early is None or not one._early.nonunique.any():
         return one
+    other = _follow(geometry, state, multipliers, living, small, lost, "leave")
     if not other.doubt and (one.arrival == other.arrival == np.inf):
         return one
     which = int(small[np.flatnonzero(one._early.nonunique)[0]])
@@ -124,6 +124,8 @@ def _follow(
         early = align(
             Problem(weighted, part.network(geometry.slope), loss="exponential", reduction="sum"), branch=branch
         )
+    except Stopped:  # Ctrl-C and the time limit end the search, not this question
+        raise
     except ReluflowError as error:
         return _undecided(small, np.full(small.size, np.nan), f"the future of a small neuron was not found: {error}")
     rates = early.growth
@@ -157,11 +159,15 @@ def _leaves(geometry: Geometry, early: Alignment, c: Array) -> tuple[float, int,
     """
     best: tuple[float, int, Array] | None = None
     ends = early.last_event
+    ways: dict[float, Exit | None] = {}
     for j in np.flatnonzero(~early.force.astype(bool) | (early.growth <= 0)):
         t = float(ends[j])
         if np.isfinite(early.log_norms(t)[j]) or not np.isfinite(early.log_outs(t)[j]):
             continue
-        way = way_out(geometry, float(early.output_signs(t)[j]), c)
+        sign = float(early.output_signs(t)[j])
+        if sign not in ways:
+            ways[sign] = way_out(geometry, sign, c)
+        way = ways[sign]
         if way is not None and way.rate > 1 + _TIE and (best is None or t < best[0]):
             best = (t, int(j), way.direction)
     return best
