@@ -55,7 +55,7 @@ def left_out(shown, printed):
 
 
 def test_the_readme_shows_what_is_printed():
-    from reluflow.cli._app import app
+    from reluflow.cli.app import app
 
     result = CliRunner().invoke(app, ["explain"])
     assert result.exit_code == 0, result.output

@@ -3,8 +3,8 @@
 import pytest
 import typer
 
-from reluflow.cli._app import app
-from reluflow.cli._common import in_options
+from reluflow.cli.app import app
+from reluflow.cli.common import in_options
 
 
 @pytest.fixture

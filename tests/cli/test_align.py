@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reluflow import Network, example
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 runner = CliRunner()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from reluflow import DataError, ReluflowError, dataset
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 
 def npz(**arrays):
@@ -243,14 +243,14 @@ def test_a_file_of_10_gb_is_refused_before_it_is_read(refused, tmp_path):
 
 
 def test_a_gzip_bomb_is_refused(refused, tmp_path, monkeypatch):
-    monkeypatch.setattr("reluflow.data._tables._LONGEST_LINE", 2**20)  # 2**27 otherwise: slow to make and unpack
+    monkeypatch.setattr("reluflow.data.tables._LONGEST_LINE", 2**20)  # 2**27 otherwise: slow to make and unpack
     (tmp_path / "a.csv").write_bytes(gzip.compress(b"0" * 2**22))
     refused(str(tmp_path / "a.csv"), "line 1: this is binary data or one endless line")
 
 
 def test_a_table_that_grows_too_large_is_refused_on_the_way(refused, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2,1\n" * 5000)
-    monkeypatch.setattr("reluflow.problem._arrays.MAX_BYTES", 32000)
+    monkeypatch.setattr("reluflow.problem.arrays.MAX_BYTES", 32000)
     refused(str(tmp_path / "a.csv"), "up to line [0-9]+ of shape .* would take")
 
 
@@ -267,7 +267,7 @@ def test_no_permission_as_the_system_says_it(refused, tmp_path, monkeypatch):
     def no(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("reluflow.data._files.open_bytes", no)
+    monkeypatch.setattr("reluflow.data.files.open_bytes", no)
     refused(str(tmp_path / "a.csv"), "may not be read by you")
 
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 #: What a remedy begins with: every refusal tells the reader what to do.
 REMEDY = re.compile(
@@ -190,7 +190,7 @@ def test_what_is_no_file(tmp_path, monkeypatch, name, message):
         def no(*args):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr("reluflow.data._files.is_gzip", no)
+        monkeypatch.setattr("reluflow.data.files.is_gzip", no)
     with pytest.raises(rf.DataError, match=message) as info:
         rf.explain(f"{tmp_path}/{name}")
     teaches(str(info.value))

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reluflow import Network, Undecided, example
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 runner = CliRunner()
 
@@ -125,7 +125,7 @@ def test_out_of_time_everything_found_is_printed(tmp_path, monkeypatch):
     for seconds in (1, 4, 8, 30, 1000):
         # A clock that goes on by a second whenever it is looked at: what is reached does not depend on the machine.
         ticks = itertools.count()
-        monkeypatch.setattr("reluflow.problem._time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
+        monkeypatch.setattr("reluflow.problem.time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
         result = run("D4", "--network", tmp_path / "kkt.npz", "--time-limit", seconds, "--json")
         found = json.loads(result.stdout)
         assert result.exit_code == (3 if found["unfinished"] else 0)
@@ -139,7 +139,7 @@ def test_out_of_time_everything_found_is_printed(tmp_path, monkeypatch):
     assert seen == {0, 3}
 
 
-@pytest.mark.parametrize("where", ["reluflow.margins.linearity", "reluflow.margins._global_bracket.approach"])
+@pytest.mark.parametrize("where", ["reluflow.margins.linearity", "reluflow.margins.global_.search.approach"])
 def test_interrupted_everything_found_is_printed(tmp_path, monkeypatch, where):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt

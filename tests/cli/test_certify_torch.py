@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 from reluflow.deep import problem_from_torch
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch==2.13.0 runs these tests")

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 from reluflow.experiments import experiment
 from reluflow.theory import claim, claims, not_computable
 
@@ -110,7 +110,7 @@ def test_flags_have_no_type(verb):
 def test_explain_uses_a_wide_terminal():
     from rich.console import Console
 
-    from reluflow.cli._explain import _print
+    from reluflow.cli.explain import _print
 
     found = rf.explain(rf.Problem(rf.dataset("EX1"), rf.initialize(2, 3)), max_steps=1)
 

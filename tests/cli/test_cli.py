@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import reluflow
 from reluflow import Dataset, NotSeparable, Undecided, load, save
-from reluflow.cli._app import app
-from reluflow.cli._common import Command
+from reluflow.cli.app import app
+from reluflow.cli.common import Command
 from reluflow.data import CONSTRUCTIONS, Fetched, example, examples, make
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes as on Unix")
@@ -136,7 +136,7 @@ def failing():
         def other() -> None: ...
 
         @probe.command("fail", cls=Command)
-        def fail(json: reluflow.cli._common.Json = False) -> None:
+        def fail(json: reluflow.cli.common.Json = False) -> None:
             raise error
 
         return lambda *args: CliRunner().invoke(probe, ["fail", *args])

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 from reluflow.problem import Interrupted
 from reluflow.report import function_distance
 
@@ -107,7 +107,7 @@ def test_out_of_time_the_rest_is_kept(net, monkeypatch):
     for seconds in (2, 20, 100_000):
         # A clock that goes on by a second whenever it is looked at: what is reached does not depend on the machine.
         ticks = itertools.count()
-        monkeypatch.setattr("reluflow.problem._time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
+        monkeypatch.setattr("reluflow.problem.time.time.monotonic", lambda ticks=ticks: float(next(ticks)))
         result = run(net, "EX1", "--time-limit", seconds, "--no-limit", "--json")
         codes.append(result.exit_code)
         found = json.loads(result.stdout)

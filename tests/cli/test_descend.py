@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 runner = CliRunner()
 

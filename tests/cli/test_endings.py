@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 LONG = ("--width", "5000", "--log-scale", "-3000")  # would take much longer than the test may
 

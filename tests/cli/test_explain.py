@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reluflow import class_margins, example
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 runner = CliRunner()
 
@@ -59,7 +59,7 @@ def test_a_table_written_by_hand(tmp_path):
 
 
 def test_a_contradiction_has_its_own_exit_code(monkeypatch):
-    import reluflow.report._explain as module
+    from reluflow.report import explanation as module
 
     honest = module.monitor
 

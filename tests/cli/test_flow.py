@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from reluflow import Dataset, Network, Problem, ProblemError, Trajectory, Until, example, initialize, save
-from reluflow.cli._app import app
-from reluflow.cli._flow import parse_until
+from reluflow.cli.app import app
+from reluflow.cli.flow import parse_until
 
 runner = CliRunner()
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from reluflow import Dataset, Network, Trajectory, example, kkt, save
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 runner = CliRunner()
 

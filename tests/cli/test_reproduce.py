@@ -6,7 +6,7 @@ import sys
 
 from typer.testing import CliRunner
 
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 
 
 def call(*arguments, cwd=None):

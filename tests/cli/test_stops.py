@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ import typer
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
-from reluflow.cli._common import in_options
+from reluflow.cli.app import app
+from reluflow.cli.common import in_options
+from reluflow.dynamics.flow.march import March
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes as on Unix")
 
@@ -113,10 +115,10 @@ def before(module, name):
     setattr(module, name, pressed)
 where = sys.argv.pop(1)
 if where == "step":
-    from reluflow.dynamics._flow_march import March
+    from reluflow.dynamics.flow.march import March
     before(March, "_step")
 if where == "neuron":
-    import reluflow.dynamics._align_run as run
+    from reluflow.dynamics.early import run
     before(run, "_copy")
 from reluflow.cli import main
 main()
@@ -153,7 +155,7 @@ def interrupted(*_, **__):
 
 
 def test_after_ctrl_c_the_trajectory_takes_the_place_of_the_limit(monkeypatch, tmp_path):
-    monkeypatch.setattr("reluflow.dynamics._flow_march.March._step", interrupted)
+    monkeypatch.setattr(March, "_step", interrupted)
     result = run("limit", *LONG, "--save", tmp_path / "kept.npz", "--json")
     assert result.exit_code == 130
     found = json.loads(result.stdout)
@@ -164,7 +166,7 @@ def test_after_ctrl_c_the_trajectory_takes_the_place_of_the_limit(monkeypatch, t
 
 @pytest.mark.parametrize(("verb", "where"), [("check", "finding_of"), ("predict", "_predictions")])
 def test_after_ctrl_c_the_claims_looked_at_are_shown(verb, where, monkeypatch):
-    import reluflow.theory._verdicts as module
+    from reluflow.theory import verdicts as module
 
     honest, left = getattr(module, where), [4]
 
@@ -182,7 +184,7 @@ def test_after_ctrl_c_the_claims_looked_at_are_shown(verb, where, monkeypatch):
 
 
 def test_the_flow_so_far_is_kept_in_python(monkeypatch):
-    from reluflow.dynamics._flow_march import March
+    from reluflow.dynamics.flow.march import March
 
     problem = rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, seed=0))
     honest, left = March._step, [7]
@@ -206,7 +208,7 @@ def test_the_flow_so_far_is_kept_in_python(monkeypatch):
 
 
 def test_a_ladder_ends_with_ctrl_c_and_keeps_the_scales_done(monkeypatch):
-    import reluflow.dynamics._ladder as module
+    module = import_module("reluflow.dynamics.ladder")
 
     honest, left = module.flow, [2]
 

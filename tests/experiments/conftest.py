@@ -6,7 +6,7 @@ import json
 import pytest
 
 from reluflow.experiments import experiment
-from reluflow.experiments._numbers import settled
+from reluflow.experiments.core.numbers import settled
 
 _NUMBERS = {}  # several figures of a paper may be drawn from one run
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.experiments._c_x1 import sliding
+from reluflow.experiments.c.x1 import sliding
 
 
 def test_x1(trial):

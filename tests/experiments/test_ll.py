@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from reluflow import Dataset, Network, Problem, check, example, flow, max_margin, one_neuron
-from reluflow.experiments._ll_f3 import KINK, LANDSCAPES, check_kind, field
-from reluflow.experiments._ll_shared import ending, goals, small_start
-from reluflow.experiments._ll_teacher import DIMENSION, PARAMETERS, error, sliced, teacher, teacher_data
-from reluflow.experiments._ll_x1 import dataset_of, facts
-from reluflow.experiments._ll_x2 import where
+from reluflow.experiments.ll.common import ending, goals, small_start
+from reluflow.experiments.ll.f3 import KINK, LANDSCAPES, check_kind, field
+from reluflow.experiments.ll.teacher import DIMENSION, PARAMETERS, error, sliced, teacher, teacher_data
+from reluflow.experiments.ll.x1 import dataset_of, facts
+from reluflow.experiments.ll.x2 import where
 
 
 def put(*path, value):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reluflow import Dataset, align, alignment_constants, change_measures, descend, make
-from reluflow.experiments import _ml_mnist, _ml_phases, _ml_plane, _ml_shared
-from reluflow.experiments._ml_x1 import points
+from reluflow.experiments.ml import common, mnist, phases, plane
+from reluflow.experiments.ml.x1 import points
 from reluflow.problem import Network, Problem
 
 
@@ -88,15 +88,15 @@ def test_pairs_are_counted_right():
             product = float(data.X[i] @ data.X[j])
             same = data.y[i] == data.y[j]
             counts["same" if same else "other"].append(product > 0 if same else product < 0)
-    found = _ml_mnist._pairs(data)
+    found = mnist._pairs(data)
     assert found["same"] == pytest.approx(np.mean(counts["same"]))
     assert found["other"] == pytest.approx(np.mean(counts["other"]))
     assert found["all"] == pytest.approx(np.mean(counts["same"] + counts["other"]))
 
 
 def test_single_precision_gives_the_same_figure():
-    data = _ml_shared.thinned("digits:pair=0/1", 100).centered()
-    problem = _ml_shared.problem_of(data, {"width": 50, "scale": 1e-6}, 0)
+    data = common.thinned("digits:pair=0/1", 100).centered()
+    problem = common.problem_of(data, {"width": 50, "scale": 1e-6}, 0)
     runs = [descend(problem, step=6e-3, steps=3500, record=[3500], dtype=dtype) for dtype in ("float32", "float64")]
     assert runs[0].loss[-1] < 0.5
     assert runs[0].loss[-1] == pytest.approx(runs[1].loss[-1], rel=1e-3)  # 3500 roundings of 1e-7 that grow
@@ -108,8 +108,8 @@ def test_crossing():
     loss = 1 - 1e-8 * np.exp(rate * iteration)
     exact = math.log(0.01 / 1e-8) / rate
     kept = loss > 0
-    assert _ml_shared.crossing(iteration[kept], loss[kept], 0.99) == pytest.approx(exact, rel=1e-4)
-    assert math.isnan(_ml_shared.crossing([0, 1], [1.0, 0.999], 0.99))
+    assert common.crossing(iteration[kept], loss[kept], 0.99) == pytest.approx(exact, rel=1e-4)
+    assert math.isnan(common.crossing([0, 1], [1.0, 0.999], 0.99))
 
 
 # -- the plane --------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_counts_of_cones():
     # it below, dead is the fourth of the plane that sees none.
     data = Dataset([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], [1, 1, -1])
     W = [[1.0, 2.0], [1.0, -1.0], [-2.0, -1.0], [0.0, -1.0], [-1.0, 1.0]]
-    found = _ml_plane._counts(data, Network(W, [1.0, 1.0, -1.0, 1.0, -1.0]))
+    found = plane._counts(data, Network(W, [1.0, 1.0, -1.0, 1.0, -1.0]))
     # 0 in S+; 1 sees only the first; 2 in S-; 3 dead; 4 negative, sees a positive point as well.
     assert (found["trapped"], found["dead"], found["live_plus"], found["live_minus"]) == (3, 1, 2, 2)
     assert found["outside"] == 1
@@ -238,9 +238,9 @@ def test_f13(trial):
 
 
 def test_first_layer_alone_starts_with_fair_signs():
-    data = _ml_shared.thinned("digits:pair=0/1", 50).centered()
+    data = common.thinned("digits:pair=0/1", 50).centered()
     parameters = {"width": 50, "scale": 1e-6, "seed": 0, "train": "first"}
-    problem = _ml_phases._problem(data, parameters)
+    problem = phases._problem(data, parameters)
     assert problem.train == "first"
     assert set(np.sign(problem.net.a)) == {-1.0, 1.0}
     assert np.exp(problem.net.log_outs) == pytest.approx(np.ones(50))

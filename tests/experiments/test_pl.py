@@ -5,8 +5,8 @@ import pytest
 
 from reluflow import Dataset, Problem, descend, initialize, make
 from reluflow.experiments import experiment
-from reluflow.experiments._pl_shared import check_rays, orthogonal_data, portrait
-from reluflow.experiments._pl_two_layer import PARAMETERS
+from reluflow.experiments.pl.common import check_rays, orthogonal_data, portrait
+from reluflow.experiments.pl.two_layer import PARAMETERS
 
 pytest.importorskip("torch")
 
@@ -82,7 +82,7 @@ def test_x1(trial):
 
 def test_the_shares_of_the_limit_need_the_positive_group():
     """A group of the other sign must not be counted."""
-    from reluflow.experiments._pl_x1 import _check_positive
+    from reluflow.experiments.pl.x1 import _check_positive
 
     groups = [{"sign": 1, "share": 0.25}, {"sign": -1, "share": 0.5}, {"sign": 1, "share": 0.25}]
     assert _check_positive({"groups": groups}) == 0.5
@@ -91,7 +91,7 @@ def test_the_shares_of_the_limit_need_the_positive_group():
 @pytest.mark.parametrize("cosine", [-0.9, -0.3, 0.0])
 def test_the_closed_form_of_the_ratio_is_that_of_a_matrix_of_two_groups(cosine):
     """W = u w+^T + z w-^T with |u|^2 |w+| = |z|^2 |w-| = const has the ratio of singular values of the closed form."""
-    from reluflow.experiments._pl_x1 import _check_closed
+    from reluflow.experiments.pl.x1 import _check_closed
 
     rng = np.random.default_rng(3)
     plus, minus = 1.7, 0.6
@@ -243,7 +243,7 @@ def test_f4(trial):
 
 
 def test_clusters_are_found_without_their_signs():
-    from reluflow.experiments._pl_f4 import _check_clusters, check
+    from reluflow.experiments.pl.f4 import _check_clusters, check
 
     rng = np.random.default_rng(0)
     centres = np.repeat([[0.0, 0.0], [4.0, 1.0], [-1.0, 3.0]], [40, 12, 9], axis=0)
@@ -256,7 +256,7 @@ def test_clusters_are_found_without_their_signs():
 
 
 def test_one_cluster_cannot_be_judged_as_three():
-    from reluflow.experiments._pl_f4 import check
+    from reluflow.experiments.pl.f4 import check
 
     head = {"projected": [[1.0, 0.0]] * 5, "outs": [1.0] * 5, "singular_values": [1.0, 0.0]}
     found = {e.key: e.holds for e in check({"end": {"head": head}})}
@@ -278,7 +278,7 @@ def test_tab1(trial):
 
 
 def test_above_is_the_chance_to_be_larger():
-    from reluflow.experiments._pl_conv import _above
+    from reluflow.experiments.pl.conv import _above
 
     rng = np.random.default_rng(1)
     one, other = rng.integers(0, 5, 40).astype(float), rng.integers(0, 5, 30).astype(float)
@@ -287,7 +287,7 @@ def test_above_is_the_chance_to_be_larger():
 
 
 def test_small_images_are_enlarged_and_large_ones_left_alone():
-    from reluflow.experiments._pl_conv import _enlarged
+    from reluflow.experiments.pl.conv import _enlarged
 
     small = Dataset(np.arange(1.0, 65.0)[None], [1])
     large = _enlarged(small).X[0].reshape(28, 28)

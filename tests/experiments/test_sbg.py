@@ -7,10 +7,10 @@ import pytest
 
 import reluflow as rf
 from reluflow.dynamics import agreement, descend, flow, group_angles
-from reluflow.experiments._sbg_digits import look
-from reluflow.experiments._sbg_f1 import linear_agreement
-from reluflow.experiments._sbg_regimes import angle, largest_turn, rebuilt, regimes
-from reluflow.experiments._sbg_shared import sampled, spread_epochs, start, train
+from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
+from reluflow.experiments.sbg.digits import look
+from reluflow.experiments.sbg.f1 import linear_agreement
+from reluflow.experiments.sbg.regimes import angle, largest_turn, rebuilt, regimes
 
 
 def put(*path, value):

@@ -56,7 +56,7 @@ class Result(NamedTuple):
 
 def command(*words: str) -> int:
     """Run the command line in this process."""
-    from reluflow.cli._app import run
+    from reluflow.cli.app import run
 
     sys.argv = ["reluflow", *words]
     try:
@@ -571,7 +571,7 @@ def main() -> int:
     from importlib import import_module
     from importlib.util import find_spec
 
-    import_module("reluflow.cli._app")  # once, for all children
+    import_module("reluflow.cli.app")  # once, for all children
     faults, slowest = 0, 0.0
     with_torch = find_spec("torch") is not None
     for k, case in enumerate(cases(given.count, given.seed, with_torch)):

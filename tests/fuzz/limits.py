@@ -5,7 +5,7 @@ dimensions, also duplicated, mirrored, collinear and on integer grids; all slope
 train; tiny extra neurons, neurons unbalanced by very little either way. One line for every disagreement, with the
 problem to repeat it; then how many agree, what was left undecided and why, where the judge himself is unsure, and how
 many plateaus were met.
-``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/dynamics/line.py`); with
+``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/helpers/line.py`); with
 ``--count 0`` the whole grid of them.
 
 It is a program, not a test of the suite: it takes some minutes.
@@ -28,10 +28,10 @@ import numpy as np
 
 import reluflow as rf
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "dynamics"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from judge import Verdict, judge_problem
-from line import Line, all_lines, line_cases, line_limit, line_problem
+from helpers.judge import Verdict, judge_problem
+from helpers.line import Line, all_lines, line_cases, line_limit, line_problem
 
 SAME = 1e-3  # margins that differ by less, relatively, agree
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.report._explain_sights import Sight, sights
-from reluflow.report._page_charts import _cosines
-from reluflow.report._page_plane import movie
-from reluflow.report._svg import linear_ticks, log_ticks
+from reluflow.report.page.charts import _cosines
+from reluflow.report.page.plane import movie
+from reluflow.report.sights import Sight, sights
+from reluflow.report.svg import linear_ticks, log_ticks
 from reluflow.theory import Facts
 
 
@@ -127,7 +127,7 @@ def test_without_a_limit_the_run_so_far_is_used(undecided):
 
 
 def test_without_any_run_theory_still_speaks(monkeypatch, tmp_path):
-    import reluflow.report._explain as module
+    from reluflow.report import explanation as module
 
     def lost(*arguments, **options):
         raise rf.Undecided("not even the start.")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reluflow import Dataset, Network, Problem, ProblemError, align, descend, example, flow, initialize, limit, make
 from reluflow.report import axis_place, plot_flow, plot_limit
-from reluflow.report._flow import finer
+from reluflow.report.flow import finer
 
 
 def titles(figure):
@@ -171,7 +171,7 @@ def test_the_legends_of_align_hide_nothing():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from reluflow.report._alignment import _draw_paths, _draw_plane
+    from reluflow.report.alignment import _draw_paths, _draw_plane
 
     early = align(Problem(example("ML-F6").data, initialize(2, 6)))
     figure = Figure(figsize=(11, 5), layout="constrained")

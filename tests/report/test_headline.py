@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.problem._words import count
-from reluflow.report._headline import ENDS
+from reluflow.problem.words import count
+from reluflow.report.headline import ENDS
 from reluflow.theory import claims
 
 CROSS = [[1.0, 0.3], [-0.4, 1.0], [-1.0, 0.2], [0.3, -1.0]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reluflow.report import _panels as panels
+from reluflow.report import panels
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-import reluflow.problem._time as clock
 from reluflow.problem import Stopped, check_time
+from reluflow.problem import time as clock
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_whoever_is_stopped_is_undecided_too():
 
 
 def test_reproduction_keeps_what_was_done(monkeypatch, tmp_path):
-    import reluflow.experiments._runner as runner
+    from reluflow.experiments.core import runner
 
     def pressed(*_):
         raise KeyboardInterrupt
@@ -151,7 +151,7 @@ def test_reproduction_keeps_what_was_done(monkeypatch, tmp_path):
 
 
 def test_threads_heed_the_limit_and_ctrl_c(monkeypatch):
-    import reluflow.dynamics._align_run as run
+    from reluflow.dynamics.early import run
 
     monkeypatch.setattr("numba.get_num_threads", lambda: 2)
     monkeypatch.setattr(run, "_THREADS_FROM", 0)

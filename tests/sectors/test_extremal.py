@@ -11,11 +11,11 @@ from scipy.optimize import lsq_linear
 
 from reluflow.problem import DataError, Dataset, ProblemError
 from reluflow.sectors import G, G_derivative, class_sums, extremal_directions, sector
-from reluflow.sectors import _extremal as module
-from reluflow.sectors._integers import as_integers, independent, null_vector, solve
-from reluflow.sectors._strict import Judge
-from reluflow.sectors._sweep import sweep
-from reluflow.sectors._zonotope import nearest_point
+from reluflow.sectors import extremal as module
+from reluflow.sectors.exact.integers import as_integers, independent, null_vector, solve
+from reluflow.sectors.strict import Judge
+from reluflow.sectors.sweep import sweep
+from reluflow.sectors.zonotope import nearest_point
 
 EX1 = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
 EX4 = Dataset([[1, 0, 0], [1, 1, 0], [0, 0, 1], [-1, 0, 1]], [1, 1, -1, -1])

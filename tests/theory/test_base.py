@@ -162,7 +162,7 @@ def test_undecided_is_said_and_not_guessed(monkeypatch):
     def undecided(*_):
         raise rf.Undecided("too close to call")
 
-    monkeypatch.setattr("reluflow.theory._facts.class_margins", undecided)
+    monkeypatch.setattr("reluflow.theory.facts.class_margins", undecided)
     facts = Facts(problem())
     finding = next(f for f in check(facts) if f.claim == "PL-D2")
     assert finding.applies is None

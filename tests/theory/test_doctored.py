@@ -12,8 +12,8 @@ import pytest
 
 import reluflow as rf
 from reluflow.theory import Facts, claim, claims, monitor
-from reluflow.theory._accuracy import Accuracy, accuracy
-from reluflow.theory._watch import watch
+from reluflow.theory.accuracy import Accuracy, accuracy
+from reluflow.theory.watch import watch
 
 #: Monitors that no run can fail, because what they watch is true of every network or follows from the data alone.
 CANNOT_FAIL = {"PL-LC1'"}

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli._app import app
+from reluflow.cli.app import app
 from reluflow.theory import Facts, claims, hints
-from reluflow.theory._hints import _ON_DATA, _with_input
+from reluflow.theory.hints import _ON_DATA, _with_input
 
 SHIFTED = ([[5, 6], [6, 5], [1, 0], [0, 1]], [1, 1, -1, -1])
 

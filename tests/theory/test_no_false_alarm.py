@@ -11,7 +11,7 @@ import pytest
 import reluflow as rf
 from reluflow.margins import symmetrized_network
 from reluflow.theory import Facts, claim
-from reluflow.theory._accuracy import TOO_SMALL
+from reluflow.theory.accuracy import TOO_SMALL
 
 EX1 = rf.example("EX1").data
 PAIR = rf.Dataset([[1.0, 2.0], [-1.0, -2.0]], [1, -1])

@@ -8,7 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command ``reluflow``."""
     try:
-        from ._app import run
+        from .app import run
 
         run()
     except KeyboardInterrupt:  # so early that no command has taken over yet

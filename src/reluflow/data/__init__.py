@@ -1,13 +1,13 @@
 """The data of the papers by name, examples with known answers, and files."""
 
-from ._json import plain
-from ._loaders import digits, load, save
-from ._mnist import Fetched, cache_folder, fetch_mnist, mnist
-from ._registry import CONSTRUCTIONS, Construction, make
-from ._source import DRAW, as_dataset, as_problem, takes_data
-from ._spec import IMAGES, dataset, label_rule
-from ._summary import Summary, summarize
-from ._zoo import Example, Facts, example, examples
+from .json import plain
+from .loaders import digits, load, save
+from .mnist import Fetched, cache_folder, fetch_mnist, mnist
+from .registry import CONSTRUCTIONS, Construction, make
+from .source import DRAW, as_dataset, as_problem, takes_data
+from .spec import IMAGES, dataset, label_rule
+from .summary import Summary, summarize
+from .zoo import Example, Facts, example, examples
 
 __all__ = [
     "CONSTRUCTIONS",

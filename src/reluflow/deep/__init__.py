@@ -3,9 +3,9 @@
 PyTorch is needed for the functions that touch a model, and is imported by them.
 """
 
-from ._bridge import from_torch, is_torch_file, problem_from_file, problem_from_torch
-from ._head import head
-from ._look import (
+from .bridge import from_torch, is_torch_file, problem_from_file, problem_from_torch
+from .head import head
+from .look import (
     InnerProducts,
     LayerFeatures,
     LayerWeights,
@@ -17,8 +17,8 @@ from ._look import (
     separability,
     spectrum,
 )
-from ._nets import conv_net, residual_net
-from ._train import Training, train
+from .nets import conv_net, residual_net
+from .train import Training, train
 
 __all__ = [
     "InnerProducts",

@@ -1,8 +1,7 @@
 """How training goes: the exact early phase, the flow through every kink, its limit, and discrete descent."""
 
-from ._align import Alignment, Group, align
-from ._descend import descend
-from ._descend_watch import (
+from .descend.descend import descend
+from .descend.watch import (
     Agreement,
     ChangeMeasures,
     SgdSteps,
@@ -15,11 +14,12 @@ from ._descend_watch import (
     linear_fraction,
     sgd_steps,
 )
-from ._flow import Until, flow
-from ._ladder import Ladder, ladder, perturb
-from ._limit import Evidence, Limit, limit
-from ._limit_candidate import LimitGroup
-from ._trajectory import EVENT, Phase, Trajectory
+from .early.alignment import Alignment, Group, align
+from .flow.flow import Until, flow
+from .ladder import Ladder, ladder, perturb
+from .limit.candidate import LimitGroup
+from .limit.limit import Evidence, Limit, limit
+from .trajectory import EVENT, Phase, Trajectory
 
 __all__ = [
     "EVENT",

@@ -10,7 +10,7 @@ import argparse
 import sys
 
 from ..problem import ReluflowError
-from ._restamp import ROUNDING, TOLERANCE, restamp
+from .core.restamp import ROUNDING, TOLERANCE, restamp
 
 
 def main() -> int:

@@ -1,14 +1,14 @@
 """Convex programs of the theory, every answer with its own certificate."""
 
-from ._agreement import AgreementMargin, agreement_margin, beta_crit
-from ._global import GlobalMargin, global_max_margin
-from ._grouped import GroupedMargin, GroupedResiduals, grouped_margin
-from ._hard import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
-from ._kkt import KKT, kkt
-from ._linearity import Clusters, Linearity, clusters, linearity
-from ._networks import embed, smoothed_margin, stable_rank, symmetrized_network
-from ._one_neuron import OneNeuron, one_neuron
-from ._one_signed import Bounds, OneSignedMargins, one_signed_margins
+from .agreement import AgreementMargin, agreement_margin, beta_crit
+from .global_.solution import GlobalMargin, global_max_margin
+from .grouped.solution import GroupedMargin, GroupedResiduals, grouped_margin
+from .hard.solution import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
+from .kkt.residual import KKT, kkt
+from .linearity import Clusters, Linearity, clusters, linearity
+from .networks import embed, smoothed_margin, stable_rank, symmetrized_network
+from .one_neuron import OneNeuron, one_neuron
+from .one_signed import Bounds, OneSignedMargins, one_signed_margins
 
 __all__ = [
     "KKT",

@@ -1,12 +1,7 @@
 """The problem model: data, network, loss, initialisation, errors."""
 
-from ._arrays import check_size
-from ._dataset import Dataset, require_dataset
-from ._initialize import initialize
-from ._loss import Loss
-from ._network import Network
-from ._problem import Problem, require_problem
-from ._time import check_time, part_of_time, time_left, time_limit
+from .arrays import check_size
+from .dataset import Dataset, require_dataset
 from .errors import (
     BudgetExceeded,
     DataError,
@@ -18,6 +13,11 @@ from .errors import (
     Stopped,
     Undecided,
 )
+from .initialize import initialize
+from .loss import Loss
+from .network import Network
+from .problem import Problem, require_problem
+from .time import check_time, part_of_time, time_left, time_limit
 
 __all__ = [
     "BudgetExceeded",

@@ -1,10 +1,10 @@
 """Explanations and pictures."""
 
-from ._alignment import plot_alignment
-from ._compare import Comparison, compare, function_distance
-from ._explain import Explanation, explain
-from ._flow import axis_place, plot_flow, plot_limit
-from ._plot import plot
+from .alignment import plot_alignment
+from .comparison import Comparison, compare, function_distance
+from .explanation import Explanation, explain
+from .flow import axis_place, plot_flow, plot_limit
+from .plot import plot
 
 __all__ = [
     "Comparison",

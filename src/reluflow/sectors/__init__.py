@@ -1,12 +1,12 @@
 """How neurons see the data: activation patterns and the geometry of the early phase."""
 
-from ._cells import Cells, cell_bound, enumerate_cells
-from ._closed import class_sectors, class_sums
-from ._cones import Cones, DeadCone, cones_of, dead_cone, driving_cone, smallest_cosine
-from ._constants import AlignmentConstants, alignment_constants, harmonic_factor, initial_gap
-from ._extremal import ExtremalDirections, Extremum, extremal_directions
-from ._g import ClarkeSet, G, G_clarke, G_derivative, G_gradient, linear_until
-from ._patterns import exact_dot, exact_signs, gram_signs, is_orthogonally_separable, sector, separability_violations
+from .cells import Cells, cell_bound, enumerate_cells
+from .closed import class_sectors, class_sums
+from .cones import Cones, DeadCone, cones_of, dead_cone, driving_cone, smallest_cosine
+from .constants import AlignmentConstants, alignment_constants, harmonic_factor, initial_gap
+from .extremal import ExtremalDirections, Extremum, extremal_directions
+from .g import ClarkeSet, G, G_clarke, G_derivative, G_gradient, linear_until
+from .patterns import exact_dot, exact_signs, gram_signs, is_orthogonally_separable, sector, separability_violations
 
 __all__ = [
     "AlignmentConstants",

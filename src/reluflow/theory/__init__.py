@@ -1,10 +1,10 @@
 """Theory that runs: claims as objects, checked on a problem, turned into predictions, watched in a run."""
 
-from ._base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
-from ._facts import Facts
-from ._hints import Hint, hints
-from ._references import PAPERS
-from ._verdicts import (
+from .base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
+from .facts import Facts
+from .hints import Hint, hints
+from .references import PAPERS
+from .verdicts import (
     Statement,
     check,
     citation,

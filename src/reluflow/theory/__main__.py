@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ._verdicts import coverage
+from .verdicts import coverage
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

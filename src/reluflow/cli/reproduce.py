@@ -1,0 +1,98 @@
+"""``reluflow reproduce``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Json, console, emit, finish, print_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..experiments import Outcome, Progress
+
+
+def reproduce(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="PL-F1, ML-F6, LL-TAB1, ...; --list shows all.")
+    ] = None,
+    paper: Annotated[str | None, typer.Option(help="All of one paper: PL, ML, SBG, LL; C for those in none.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every figure and table.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List what there is, and run nothing.")] = False,
+    quick: Annotated[bool, typer.Option(help="Small stand-ins: minutes instead of hours.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder (reproduction, or reproduction-quick with --quick).")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="How many experiments to run at a time.")] = 1,
+    redraw: Annotated[bool, typer.Option(help="Run nothing: judge and draw again what the folder holds.")] = False,
+    json: Json = False,
+) -> None:
+    """Make the figures and tables of the papers again, and judge what comes out.
+
+    Writes ID.json, ID.png, ID.svg, and index.html and REPRODUCTION.md over all of them. What the folder already holds
+    from the same parameters and code is not run again, so a killed run goes on where it was. Full runs on MNIST need
+    `reluflow data fetch mnist` once, those of deep nets PyTorch. Exit code 3: some could not be run.
+    """
+    from ..experiments import IDS, choose, experiment, run_all
+    from ..problem.errors import Interrupted
+
+    if listed:
+        found = [experiment(one) for one in (choose(experiments or (), paper) if experiments or paper else IDS)]
+        document = {"experiments": [{"id": e.id, "title": e.title, "minutes": e.minutes} for e in found]}
+        rows = [(e.id, f"{e.minutes:g}", e.title) for e in found]
+        emit(json, document, lambda shown: print_table(shown, ("id", "minutes", "what it shows"), rows))
+        return
+    names = choose(experiments or (), paper, everything)
+    folder = out or Path("reproduction-quick" if quick else "reproduction")
+    trouble: Interrupted | None = None
+    try:
+        with _bars() as show:
+            outcomes = run_all(names, folder, quick=quick, jobs=jobs, redraw=redraw, progress=show)
+    except Interrupted as error:
+        outcomes, trouble = error.partial, error
+    finish(json, {"out": folder, "outcomes": outcomes}, lambda shown: _print(shown, outcomes, folder), trouble)
+    if any(outcome.state == "failed" for outcome in outcomes):
+        raise typer.Exit(3)
+
+
+def _print(shown: Console, outcomes: Sequence[Outcome], folder: Path) -> None:
+    columns = ("experiment", "", "reproduced", "deviates", "not judged", "seconds")
+    kinds = ("reproduced", "deviates", "cannot be judged")
+    rows = [(o.id, o.state, *(o.verdicts.get(kind, 0) for kind in kinds), f"{o.seconds:.1f}") for o in outcomes]
+    print_table(shown, columns, rows)
+    for outcome in outcomes:
+        if outcome.state == "failed":
+            shown.print(f"{outcome.id} failed: {outcome.error}")
+    shown.print(f"see {folder / 'index.html'} or {folder / 'REPRODUCTION.md'}")
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[Progress], None] | None]:
+    """Give a function that shows on a terminal what runs and how long it will take; None on a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console(stderr=True)) as bars:
+        whole = bars.add_task("all", total=None)
+        tasks: dict[str, TaskID] = {}
+
+        def show(state: Progress) -> None:
+            bars.update(whole, total=state.total, completed=state.done)
+            for name, fraction in state.running:
+                if name not in tasks:
+                    tasks[name] = bars.add_task(name, total=1.0)
+                bars.update(tasks[name], completed=fraction)
+            for name in set(tasks) - {name for name, _ in state.running}:
+                bars.remove_task(tasks.pop(name))
+
+        yield show

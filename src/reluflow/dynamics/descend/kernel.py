@@ -1,0 +1,93 @@
+"""The compiled part of a step of descent: everything between the two matrix products, in one pass each.
+
+The buffer ``P`` of shape (p, n) holds the preactivations ``w_j . x_i`` on entry and, after `both_ways` or `backward`,
+the weights ``c_i phi'(w_j . x_i)`` whose product with X is the force on every neuron. One row a neuron: so the sums
+over neurons vectorise over the samples, and so BLAS is fastest where samples are many and neurons few.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..compiled import Compiled, kept
+
+_TILE = 1024
+
+
+def _jit(function: Compiled) -> Compiled:
+    # Sums may be reordered, or they would not vectorise; infinities and NaN keep their meaning.
+    return kept(function, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_jit
+def forward(P: Any, a: Any, y: Any, slope: Any, q: Any) -> None:
+    """Margins ``q_i = y_i sum_j a_j phi(P_ji)``."""
+    for first in range(0, q.size, _TILE):  # the tile stays in the cache
+        last = min(first + _TILE, q.size)
+        part = q[first:last]
+        part[:] = 0
+        for j in range(P.shape[0]):
+            row, out = P[j, first:last], a[j]
+            for i in range(row.size):
+                part[i] += out * max(row[i], slope * row[i])
+        part *= y[first:last]
+
+
+@_jit
+def backward(P: Any, c: Any, slope: Any, kink: Any) -> None:
+    """Replace ``P_ji`` by ``c_i phi'(P_ji)``."""
+    one = slope * 0 + 1
+    for first in range(0, c.size, _TILE):
+        last = min(first + _TILE, c.size)
+        part = c[first:last]
+        for j in range(P.shape[0]):
+            row = P[j, first:last]
+            for i in range(row.size):
+                z = row[i]
+                h = slope if z < 0 else kink  # two choices between numbers vectorise, a nested one does not
+                row[i] = part[i] * (one if z > 0 else h)
+
+
+@_jit
+def both_ways(
+    P: Any, a: Any, y: Any, slope: Any, kink: Any, rate: float, exponential: bool, measure: bool, q: Any
+) -> float:
+    """Margins, forces and weights of all samples; returns the sum of the losses if ``measure``, else 0."""
+    forward(P, a, y, slope, q)
+    total = 0.0
+    for i in range(q.size):
+        margin = float(q[i])
+        if exponential:
+            force = math.exp(-margin)
+            total += force
+        else:
+            e = math.exp(-abs(margin))
+            force = (e if margin > 0 else 1.0) / (1.0 + e)
+            if measure:
+                total += max(-margin, 0.0) + math.log1p(e)
+        q[i] = rate * force * y[i]
+    backward(P, q, slope, kink)
+    return total
+
+
+@_jit
+def ascend(W: Any, a: Any, D: Any, both: bool) -> None:
+    """``w_j += a_j D_j`` and, where both layers are trained, ``a_j += w_j . D_j`` with the old ``w_j``."""
+    for j in range(W.shape[0]):
+        out, along = a[j], a[j] * 0
+        for k in range(W.shape[1]):
+            along += W[j, k] * D[j, k]
+            W[j, k] += out * D[j, k]
+        if both:
+            a[j] = out + along
+
+
+@_jit
+def adam(W: Any, G: Any, M: Any, V: Any, size: Any, beta1: Any, beta2: Any, root: Any, epsilon: Any) -> None:
+    """One step of Adam on flat arrays, upwards along G: ``size`` and ``root`` carry the bias corrections."""
+    for k in range(W.size):
+        g = G[k]
+        M[k] = beta1 * M[k] + (1 - beta1) * g
+        V[k] = beta2 * V[k] + (1 - beta2) * g * g
+        W[k] += size * M[k] / (W.dtype.type(math.sqrt(V[k])) / root + epsilon)

@@ -1,0 +1,1 @@
+"""The early phase, exactly."""

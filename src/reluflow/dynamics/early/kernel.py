@@ -1,0 +1,399 @@
+"""The early phase of one neuron, event by event: the compiled part.
+
+In the clock d(sigma) = |a| dt a neuron follows dw/dsigma = c(w), where c is the gradient of s G, a function that is
+linear between the hyperplanes. So w runs along straight lines, and everything that happens happens on a hyperplane.
+Points on one line share their hyperplane; a hyperplane k has a unit normal n_k, and the force is
+
+    c = s (fixed + sum_k g_k n_k),    g_k = weight_k on the positive side, slope * weight_k on the negative one,
+
+and anything between on the hyperplane itself.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from ..compiled import kept
+from .faces import drop_all, kind, settle, sum_force, tolerance
+from .search import ahead_dense, ahead_lazy, refresh, walk
+from .state import (
+    AGE,
+    ALIGNED,
+    ALONG,
+    AT,
+    CAP,
+    FORCE,
+    FULL,
+    HEAVY,
+    MANY,
+    MASS,
+    N_ENTRIES,
+    N_EVENTS,
+    N_HELD,
+    N_ON,
+    N_SEEN,
+    N_STALL,
+    NEXT,
+    ON,
+    ON_ACTIVE,
+    ON_INACTIVE,
+    OPENED,
+    OUT,
+    PATH,
+    PEAK,
+    PERP,
+    PLACE,
+    RATE,
+    SADDLE,
+    SEEN,
+    SEEN_AT,
+    SHRINKING,
+    SIGMA,
+    SIGN,
+    SIZE,
+    SLIDING,
+    STUCK,
+    TAU,
+    TOL,
+    TURN,
+    UNFINISHED,
+    WAS,
+    G,
+    Log,
+    Neuron,
+    World,
+    Z,
+    add,
+    distance,
+    dot,
+    jit,
+    put,
+)
+
+_PARTS = "state", "faces", "search"
+_REFRESH = 256, 2048  # events after which everything is summed afresh, with and without a Gram matrix
+_CROWD = 8  # events in one place after which all hyperplanes through it are taken together
+# What ends a straight line.
+_NOTHING, _SURFACE, _FLIP, _ORIGIN, _REST = range(5)
+
+
+@jit
+def elapsed(force: float, out: float, end: float, along: float, bend: float, step: float) -> float:
+    """Time for a straight step, from a' = |c| along, along' = |c| a, where along = w.c/|c|.
+
+    ``out`` and ``end`` are |a| before and after, and ``bend`` = a^2 - along^2 is constant. a + along grows like
+    e^{|c| t} and a - along decays like e^{-|c| t}: the one without cancellation is used, and a path that turns round is
+    cut where along = 0.
+    """
+    far = along + force * step
+    if step == 0.0:
+        return 0.0
+    if along >= 0.0:
+        return math.log1p(force * step * (1.0 + (along + far) / (end + out)) / (out + along)) / force
+    if far <= 0.0:
+        return math.log1p(force * step * (1.0 - (along + far) / (end + out)) / (end - far)) / force
+    turn = math.sqrt(bend)
+    return (math.log((out - along) / turn) + math.log((end + far) / turn)) / force
+
+
+@jit
+def _bend(me: Neuron, inv: float) -> float:
+    """a^2 - along^2, the same all along a straight line."""
+    if inv >= 0.0:
+        return float(me.now[PERP] ** 2 + inv)
+    return float((me.now[OUT] - me.now[ALONG]) * (me.now[OUT] + me.now[ALONG]))
+
+
+@jit
+def _measure(world: World, me: Neuron, inv: float) -> None:
+    """Size of w and c and their angle, at the start of a straight line."""
+    now = me.now
+    now[FORCE] = math.sqrt(dot(me.c, me.c))
+    if now[FORCE] < 2.0**-20 * now[HEAVY]:  # cancelled: what is left may be old rounding
+        sum_force(world, me)
+        now[FORCE] = math.sqrt(dot(me.c, me.c))
+    if now[FORCE] <= tolerance(me):
+        put(0.0, me.c, me.c)
+        now[FORCE] = 0.0
+    force = now[FORCE]
+    now[ALONG] = dot(me.w, me.c) / force if force > 0 else 0.0
+    ratio = now[ALONG] / force if force > 0 else 0.0
+    total = 0.0
+    for i in range(me.w.size):
+        total += (me.w[i] - ratio * me.c[i]) ** 2
+    now[PERP] = math.sqrt(total)
+    now[SIZE] = math.hypot(now[PERP], now[ALONG])
+    now[PEAK] = max(now[PEAK], now[SIZE])
+    if force > 0.0:
+        blur = 2.0**-46 * (1.0 + now[MASS] / force)
+        if now[PERP] <= blur * now[SIZE] or me.tally[N_HELD] >= me.w.size - 1:
+            now[PERP] = 0.0  # on the ray of c, up to rounding or because nothing else is left
+            now[ALONG] = math.copysign(now[SIZE], now[ALONG])
+    if inv == 0.0 and not world.first:
+        now[OUT] = now[SIZE]
+
+
+@jit
+def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
+    """How far the straight line goes, and what ends it."""
+    force, along, out = me.now[FORCE], me.now[ALONG], me.now[OUT]
+    if force == 0.0:
+        return np.inf, _REST
+    if me.now[PERP] == 0.0 and along < 0.0:
+        if inv == 0.0 and not world.first:
+            return np.inf, _REST  # w -> 0, never reached
+        step, what = -along / force, _ORIGIN
+    else:
+        step = ahead_dense(me) if world.gram.size > 0 else ahead_lazy(world, me)
+        what = _SURFACE if step < np.inf else _NOTHING
+    if inv < 0.0 and along < 0.0 and not world.first:
+        bend = _bend(me, inv)
+        if abs(bend) <= SADDLE * me.now[PEAK] ** 2:
+            if along + step * force >= -math.sqrt(SADDLE) * me.now[PEAK]:
+                return np.inf, _REST  # a and along tend to 0 together and never get there
+        elif bend < 0.0:
+            flip = out * out / (math.sqrt(-bend) - along) / force
+            if flip <= step + TOL * me.now[PEAK] / force:
+                step, what = flip, _FLIP
+    return step, what
+
+
+@jit
+def _advance(world: World, me: Neuron, inv: float, step: float, what: int) -> None:
+    now = me.now
+    force, along, out, bend = now[FORCE], now[ALONG], now[OUT], _bend(me, inv)
+    if world.first:
+        now[TAU] += step / out
+    else:
+        now[OUT] = math.sqrt(max(0.0, out * out + force * step * (2 * along + force * step)))
+        if what == _FLIP:
+            now[OUT] = 0.0
+        elif inv >= 0.0:
+            now[OUT] = math.sqrt(bend + (along + force * step) ** 2)
+        now[TAU] += elapsed(force, out, now[OUT], along, bend, step)
+    now[SIGMA] += step
+    now[PATH] += now[SIGN] * step
+    add(step, me.c, me.w)
+    if what == _ORIGIN:
+        put(0.0, me.w, me.w)
+    me.tally[N_STALL] = me.tally[N_STALL] + 1 if step * force <= TOL * now[SIZE] else 0
+
+
+@jit
+def _meet(me: Neuron, k: int) -> None:
+    me.lists[ON, me.tally[N_ON]] = k
+    me.tally[N_ON] += 1
+    me.per[Z, k] = 0.0
+
+
+@jit
+def _arrive(me: Neuron, dense: bool, step: float) -> None:
+    """Put the neuron on the hyperplanes that it reaches, all of them at once."""
+    near, slow = TOL * (me.now[SIZE] + me.now[PEAK] / 16), tolerance(me)
+    z, r, next_one = me.per[Z], me.per[RATE], me.tally[NEXT]
+    if dense:
+        if walk(z, r, me.side, step, near, slow) > 1:
+            for k in range(me.side.size):
+                if me.side[k] * z[k] <= near and -me.side[k] * r[k] > slow and k != next_one:
+                    _meet(me, k)
+    else:
+        for j in range(me.tally[N_SEEN]):
+            k = me.lists[SEEN, j]
+            far = abs(z[k] + r[k] * (me.now[SIGMA] - me.per[AT, k]))
+            if far <= near and -me.side[k] * r[k] > slow and k != next_one:
+                _meet(me, k)
+    _meet(me, next_one)
+
+
+@jit
+def _crowd(world: World, me: Neuron) -> None:
+    """Take all hyperplanes through the present place together: after many events there, and where w turns round."""
+    refresh(world, me)
+    for j in range(me.tally[N_ON]):
+        me.per[Z, me.lists[ON, j]] = np.inf
+    for k in range(me.side.size):
+        if me.side[k] != 0 and abs(me.per[Z, k]) <= 32 * TOL * me.now[PEAK]:
+            _meet(me, k)
+    for j in range(me.tally[N_ON]):
+        me.per[Z, me.lists[ON, j]] = 0.0
+
+
+@jit
+def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
+    """Do what the end of the line asks for, short of the new velocity; whether one hyperplane is arrived at."""
+    crowded, before = me.tally[N_STALL] >= _CROWD, me.tally[N_ON]
+    if what == _SURFACE:
+        _arrive(me, world.gram.size > 0, step)
+        if crowded:
+            _crowd(world, me)
+    elif what == _ORIGIN:
+        for k in range(me.side.size):
+            if me.side[k] != 0:
+                _meet(me, k)
+    else:  # the output weight changes sign: the force turns round, valleys become ridges
+        me.now[SIGN] = -me.now[SIGN]
+        put(-1.0, me.c, me.c)
+        drop_all(me)
+        _crowd(world, me)
+    for j in range(me.tally[N_ON]):
+        k = me.lists[ON, j]
+        me.per[WAS, k] = me.per[G, k]
+    put(1.0, me.c, me.old)
+    return what == _SURFACE and me.tally[N_ON] == before + 1
+
+
+@jit
+def _new_side(world: World, me: Neuron, k: int, push: float) -> int:
+    tol = tolerance(me)
+    side = 1 if push > tol else (-1 if push < -tol else 0)
+    if kind(world, me, k) < 0 and (me.lists[PLACE, k] >= 0 or (side > 0) != (me.per[G, k] == world.weights[k])):
+        return 0
+    return side
+
+
+@jit
+def _state(world: World, k: int, side: float, g: float) -> int:
+    if side != 0:
+        return int(side)
+    if g == world.weights[k]:
+        return ON_ACTIVE
+    return ON_INACTIVE if g == world.slope * world.weights[k] else 0
+
+
+@jit
+def _leave(world: World, me: Neuron, log: Log) -> None:
+    """Write down what the event changed, and take up the hyperplanes that are left behind."""
+    dense = world.gram.size > 0
+    turned = 0.0 if dense else distance(me.old, me.c)
+    first = entries = me.tally[N_ENTRIES]
+    stay = 0
+    me.now[TURN] += turned
+    me.tally[N_EVENTS] += 1
+    for j in range(me.tally[N_ON]):
+        k = me.lists[ON, j]
+        push = dot(world.normals[k], me.c)
+        side, change = _new_side(world, me, k, push), me.per[G, k] - me.per[WAS, k]
+        if side != me.side[k] or change != 0.0:
+            log.surface[entries, 0] = k
+            log.surface[entries, 1] = _state(world, k, me.side[k], me.per[WAS, k])
+            log.surface[entries, 2] = _state(world, k, side, me.per[G, k])
+            log.change[entries] = change
+            entries += 1
+        if side != 0 and me.side[k] == 0:
+            me.now[CAP] = -1.0  # it was not among the candidates
+        me.side[k] = side
+        me.now[MASS] += abs(me.per[G, k]) - abs(me.per[WAS, k])
+        if not dense:
+            me.per[AT, k], me.per[RATE, k], me.per[AGE, k] = me.now[SIGMA], push, me.now[TURN]
+            me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
+        if side == 0:
+            me.lists[ON, stay] = k
+            stay += 1
+    me.now[HEAVY] = max(me.now[HEAVY], me.now[MASS])
+    me.tally[N_ON] = stay
+    me.tally[N_ENTRIES] = entries
+    if dense and entries - first > me.w.size:
+        for k in range(me.side.size):
+            me.per[RATE, k] = dot(world.normals[k], me.c)
+    elif dense:
+        for e in range(first, entries):
+            if log.change[e] != 0.0:
+                add(me.now[SIGN] * log.change[e], world.gram[log.surface[e, 0]], me.per[RATE])
+
+
+@jit
+def _write(me: Neuron, log: Log, row: int) -> None:
+    log.segment[row, 0] = me.now[TAU]
+    log.segment[row, 1] = me.now[PATH]
+    log.segment[row, 2] = me.now[FORCE]
+    log.segment[row, 3] = me.now[OUT]
+    log.segment[row, 4] = me.now[ALONG]
+    log.segment[row, 5] = me.now[PERP]
+    log.segment[row, 6] = me.now[SIGN]
+    log.end[row] = me.tally[N_ENTRIES]
+
+
+@jit
+def _begin(world: World, me: Neuron, log: Log, inv: float, rest: bool) -> None:
+    """Put the neuron at its start (w, OUT, SIGN and the sides are given) and find its first velocity."""
+    for i in range(me.tally.size):
+        me.tally[i] = 0
+    me.now[SIGMA] = me.now[PATH] = me.now[TAU] = me.now[TURN] = me.now[OPENED] = 0.0
+    me.now[PEAK] = math.sqrt(dot(me.w, me.w))
+    for k in range(me.side.size):
+        me.per[G, k] = (1.0 if me.side[k] > 0 else world.slope) * world.weights[k]
+        me.per[WAS, k] = me.per[G, k]
+        me.lists[PLACE, k] = -1
+        if me.side[k] == 0:
+            _meet(me, k)
+    sum_force(world, me)
+    put(1.0, me.c, me.old)
+    if me.tally[N_ON] > 0:
+        settle(world, me, False)
+    if rest and not world.leave:
+        # The regular solution: no active sample, no motion (ML-D2). Unique unless there is a way out.
+        if math.sqrt(dot(me.c, me.c)) > tolerance(me):
+            me.tally[MANY] = 1
+        drop_all(me)
+        put(1.0, me.per[WAS], me.per[G])
+        put(0.0, me.c, me.c)
+        me.now[HEAVY] = 0.0  # nothing was cancelled
+    else:
+        _leave(world, me, log)
+    refresh(world, me)
+    _measure(world, me, inv)
+    _write(me, log, 0)
+
+
+def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int, limit: int) -> tuple[int, int]:
+    """Follow one neuron to its end, or until the log is full; ``row`` segments are written already.
+
+    ``inv`` = a^2 - |w|^2, in the units of w; ``rest``: it starts without an active sample at slope 0.
+    """
+    dense = world.gram.size > 0
+    if row == 0:
+        _begin(world, me, log, inv, rest)
+        row = 1
+        if rest and not world.leave:
+            return row, STUCK
+    while True:
+        if row >= log.end.size or me.tally[N_ENTRIES] + me.side.size > log.change.size:
+            return row, FULL
+        step, what = _ahead(world, me, inv)
+        if what in (_NOTHING, _REST):
+            break
+        if row > limit:
+            return row, UNFINISHED
+        _advance(world, me, inv, step, what)
+        arriving = _turn(world, me, what, step)
+        if me.tally[N_ON] > 0:
+            settle(world, me, arriving)
+            _leave(world, me, log)
+        if row % _REFRESH[0 if dense else 1] == 0 or what != _SURFACE or me.tally[N_STALL] >= _CROWD:
+            sum_force(world, me)
+            refresh(world, me)
+        _measure(world, me, inv)
+        _write(me, log, row)
+        row += 1
+    if what == _REST and inv < 0.0 and me.now[FORCE] > 0.0:
+        me.now[OUT], me.now[PERP] = -me.now[ALONG], math.sqrt(-inv)
+        _write(me, log, row - 1)
+    if what == _NOTHING:
+        return row, SLIDING if me.tally[N_HELD] > 0 else ALIGNED
+    caught = me.now[FORCE] > 0 and me.tally[N_HELD] >= me.w.size - 1
+    return row, SHRINKING if caught else STUCK
+
+
+def _stamp() -> int:
+    try:
+        return 1 + zlib.crc32(b"".join(Path(__file__).with_name(f"{part}.py").read_bytes() for part in _PARTS))
+    except OSError:  # installed without sources: they cannot change either
+        return 1
+
+
+# Kept for this file; the stamp stands for the others.
+align_one = kept(follow, stamp=_stamp(), slow="the integrator", nogil=True, error_model="numpy")

@@ -1,0 +1,112 @@
+r"""How long the early phase is a good description at the scale there is.
+
+Between two looks at the network, :math:`|q_i|` can be bounded rigorously. With :math:`E = (|w|^2 + a^2)/2` of a
+neuron (at least |a||w|), k its final rate of growth and :math:`\Lambda` the largest force it still meets,
+
+.. math:: E(s) \le E(t)\,e^{2k(s-t)}, \qquad |q_i'| \le 2 |x_i| \sum \Lambda E,
+
+because s G never decreases along a direction and ends at k. So one can step from bound to bound without missing the
+first time at which :math:`\max_i |q_i|` is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...problem import BudgetExceeded, ProblemError, check_time
+
+if TYPE_CHECKING:
+    from .alignment import Alignment
+
+Array = npt.NDArray[np.float64]
+
+_CLOSE = 1e-6  # this near to the tolerance a root finder may look a little further than the bound
+_STEPS = 2000
+
+
+def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
+    """First time at which ``max_i |q_i|`` reaches ``tol``; if ``rough``, an earlier one at which it is within 10 %."""
+    from scipy.optimize import brentq
+
+    if isinstance(tol, bool) or not isinstance(tol, (int, float, np.number)) or not 0 < tol < np.inf:
+        raise ProblemError(f"tol = {tol!r}: a positive number is needed, for example 1e-6.")
+    goal, t = float(np.log(tol)), 0.0
+    for _ in range(_STEPS):
+        check_time("looking how long the network stays small", t)
+        now = _log_margin(early, t)
+        if now >= goal - (0.1 if rough else 0.0):
+            return t
+        step = _safe_step(early, t, goal, now)
+        if step == np.inf or t + step == t:
+            return t + step
+        if now >= goal + np.log1p(-_CLOSE) and _log_margin(early, t + 16 * step) >= goal:
+            return float(brentq(lambda s: _log_margin(early, s) - goal, t, t + 16 * step, rtol=1e-14))
+        t += step
+    raise BudgetExceeded(
+        f"max |q| stays below {tol:g} until t = {t:.6g} at least; it was not decided within {_STEPS} steps how much "
+        "longer (large neurons cancel each other); what was found so far is kept.",
+        t,
+    )
+
+
+def _log_margin(early: Alignment, t: float) -> float:
+    """Log of ``max_i |q_i|`` at time t."""
+    mantissa, log_factor = early.network(t).scaled_outputs(early.problem.data.X)
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.abs(mantissa).max()) + log_factor)
+
+
+def _safe_step(early: Alignment, t: float, goal: float, now: float) -> float:
+    """Time from t on during which max |q| cannot reach the goal."""
+    run, rate = early._paths.written, early._paths.start.rate
+    reach = np.log(early.problem.data.norms.max()) - goal
+    log_w, log_a = early.log_norms(t), early.log_outs(t)
+    tau = t * rate
+    force = np.array(
+        [
+            run.force[max(lo, lo + np.searchsorted(run.tau[lo:hi], tau[j], side="right") - 1) : hi].max()
+            for j, (lo, hi) in enumerate(zip(run.first[:-1], run.first[1:], strict=True))
+        ]
+    )
+    force = force * early.problem.speed * early._paths.faces.unit
+    left = -np.expm1(now - goal)  # part of the tolerance still unused
+    if early._paths.frozen:
+        with np.errstate(over="ignore", divide="ignore"):
+            return float(left / np.sum(np.exp(np.minimum(2 * log_a + reach, 700.0)) * force))
+    log_e = np.logaddexp(2 * log_w, 2 * log_a) - np.log(2) + reach
+    k = np.maximum(early.growth, 0.0)
+
+    def by_size(step: float) -> bool:
+        return bool(np.logaddexp.reduce(log_e + 2 * k * step) < 0)
+
+    def by_rate(step: float) -> bool:
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            gain = np.where(k > 0, np.expm1(2 * k * step) / np.where(k > 0, k, 1.0), 2 * step)
+            terms = np.where(force > 0, np.exp(np.minimum(log_e, 700.0)) * force * gain, 0.0)
+        return bool(terms.sum() < left)
+
+    if not k.any() and (by_size(0.0) or not force.any()):
+        return np.inf
+    scale = 1.0 / max(float(force.max()), float(k.max()))
+    return max(_largest(by_size, scale), _largest(by_rate, scale))
+
+
+def _largest(holds: Callable[[float], bool], scale: float) -> float:
+    """Largest step for which a bound holds, from below; ``scale`` is a typical one."""
+    low, high = 0.0, 2.0**-40 * scale
+    if not holds(0.0):
+        return 0.0
+    while holds(high):
+        low, high = high, high * 16
+        if high > 1e300:
+            return np.inf
+    for _ in range(100):
+        middle = np.sqrt(low * high) if low > 0 else high / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if holds(float(middle)) else (low, middle)
+    return float(low)

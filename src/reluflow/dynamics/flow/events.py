@@ -1,0 +1,305 @@
+"""Finding the first thing that happens within a step, and what follows from it.
+
+Watched are the side of every neuron on every hyperplane, the slope on every hyperplane a neuron slides on (it leaves
+when that reaches a bound), and the sign of the output weights that can change. Between the ends of a step a side may
+change twice; the cubic through values and derivatives at both ends tells where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ...problem.arrays import Array
+from .field import ON, Geometry, Index, Pattern, Signs
+from .origin import Exit, way_out
+from .state import Mask, State, onto, settle_neuron
+
+TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
+_PAST = 1e-13  # at an event a neuron this near to another hyperplane is on it, as part of |w|
+
+
+class Coordinates(Protocol):
+    """What a chart of either phase offers here."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+    @property
+    def base(self) -> State: ...
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def who(self) -> Mask: ...
+    @property
+    def balanced(self) -> Mask: ...
+    @property
+    def y0(self) -> Array: ...
+    def rows(self, y: Array) -> tuple[Array, Array]: ...
+    def pulls(self, s: float, y: Array) -> Array: ...
+    def edge(self, s: float, y: Array) -> float: ...
+    def signs(self) -> Array: ...
+    def margins(self, s: float, y: Array) -> Array: ...
+    def state(self, y: Array, s: float) -> State: ...
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Where in a step something happens: the clock there, the neuron (of the chart) and the hyperplane.
+
+    In place of a hyperplane: -1, the output weight changes sign; -2, the slope on a hyperplane held reaches a bound.
+    """
+
+    clock: float
+    neuron: int
+    surface: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One accepted step with values, derivatives and interpolation."""
+
+    t0: float
+    t1: float
+    y0: Array
+    y1: Array
+    slopes: Callable[[], tuple[Array, Array]]  # derivatives at both ends
+    dense: Callable[[float], Array]
+
+
+class Watch:
+    """Looks for events step by step; neurons far from every hyperplane are left alone.
+
+    A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest.
+    """
+
+    def __init__(self, chart: Coordinates, past: float, grazing: frozenset[tuple[int, int]] = frozenset()) -> None:
+        self.chart = chart
+        self.grazing = grazing  # events that changed nothing: not looked at again in the first step
+        self.past = (
+            past  # a hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by
+        )
+        self.near: Array | None = None  # lower bounds of the distances to the nearest hyperplane
+
+    def first(self, step: Step) -> Happening | None:
+        """Find the earliest event of a step, or None."""
+        chart = self.chart
+        if chart.geometry.slope == 1.0:
+            return None
+        V0, V1 = chart.rows(step.y0)[0], chart.rows(step.y1)[0]
+        if self.near is None:
+            self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
+        move = np.linalg.norm(V1 - V0, axis=1)
+        rows = np.flatnonzero(self.near <= 3 * move + ON * np.linalg.norm(V1, axis=1))
+        found = _first(chart, step, rows, self.past, self.grazing)
+        self.grazing = frozenset()
+        if found is None:
+            self.near = self.near - move
+            if rows.size:
+                self.near[rows] = _distances(chart, V1, rows).min(axis=1, initial=np.inf)
+        return found
+
+
+def _distances(chart: Coordinates, V: Array, rows: Index) -> Array:
+    """``side * w . n`` of some neurons; inf on held hyperplanes."""
+    sides = chart.pattern.sides[rows]
+    z = V[rows] @ chart.geometry.faces.normals.T
+    z *= sides
+    z[sides == 0] = np.inf
+    return np.asarray(z)
+
+
+def _first(
+    chart: Coordinates, step: Step, rows: Index, past: float, grazing: frozenset[tuple[int, int]]
+) -> Happening | None:
+    hi, y_hi = step.t1, step.y1
+    inner = _between(chart, step, rows, past)
+    if inner is not None:
+        hi, y_hi = inner, step.dense(inner)
+    found: Happening | None = None
+    for _ in range(60):
+        late = _overdue(chart, hi, y_hi, rows, past)
+        for pair in grazing:
+            late = late[(late != pair).any(axis=1)]
+        if found is not None:
+            late = late[(late != (found.neuron, found.surface)).any(axis=1)]
+        if not late.size:
+            break
+        found = _locate(chart, step, late, hi, y_hi)
+        if found.clock <= step.t0:
+            break
+        hi, y_hi = found.clock, step.dense(found.clock)
+    return found
+
+
+def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -> Index:
+    """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
+    V, last = chart.rows(y)
+    size = np.linalg.norm(V[rows], axis=1)[:, None]
+    js, ks = np.nonzero(_distances(chart, V, rows) < -past * size)
+    late = np.column_stack([rows[js], ks])
+    more: list[tuple[int, int]] = []
+    loose = ~chart.balanced
+    if not chart.geometry.frozen and loose.any():
+        more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
+    if chart.pattern.held:
+        c, edge = chart.pulls(s, y), chart.edge(s, y)
+        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c, edge) < 0]
+    return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
+
+
+def _between(chart: Coordinates, step: Step, rows: Index, past: float) -> float | None:
+    """Where inside the step some hyperplane seems to be crossed and crossed back."""
+    if rows.size == 0:
+        return None
+    f0, f1 = step.slopes()
+    N, sides = chart.geometry.faces.normals, chart.pattern.sides[rows]
+    slope0, slope1 = chart.rows(f0)[0][rows] @ N.T * sides, chart.rows(f1)[0][rows] @ N.T * sides
+    js, ks = np.nonzero((slope0 < 0) & (slope1 > 0))
+    if js.size == 0:
+        return None
+    h = step.t1 - step.t0
+    side = sides[js, ks]
+    z0 = np.einsum("id,id->i", chart.rows(step.y0)[0][rows[js]], N[ks]) * side
+    z1 = np.einsum("id,id->i", chart.rows(step.y1)[0][rows[js]], N[ks]) * side
+    d0, d1 = slope0[js, ks] * h, slope1[js, ks] * h
+    x = np.clip(-d0 / np.where(d1 - d0 > 0, d1 - d0, 1.0), 0.0, 1.0)  # where the derivative, if linear, vanishes
+    cubic = (1 + 2 * x) * (1 - x) ** 2 * z0 + x * (1 - x) ** 2 * d0 + x**2 * (3 - 2 * x) * z1 + x**2 * (x - 1) * d1
+    low = (z1 > 0) & (cubic < 1e-3 * np.abs(d0))
+    for at in np.unique(x[low]):
+        t = step.t0 + float(at) * h
+        V = chart.rows(step.dense(t))[0]
+        if (_distances(chart, V, rows) < -past * np.linalg.norm(V[rows], axis=1)[:, None]).any():
+            return t
+    return None
+
+
+def root(function: Callable[[float], float], lo: float, hi: float) -> float:
+    """Where a function that is positive at ``lo`` and not at ``hi`` vanishes."""
+    from scipy.optimize import brentq
+
+    return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
+
+
+def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
+    """Return what is positive before an event and negative after it, for each of some events."""
+    V, last = chart.rows(y)
+    js, ks = pairs.T
+    pulls = chart.pulls(s, y) if (ks == -2).any() else None
+    plain = np.maximum(ks, 0)
+    out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
+    for i in np.flatnonzero(ks < 0):
+        if ks[i] == -1:
+            out[i] = chart.signs()[js[i]] * last[js[i]]
+        elif pulls is not None:
+            out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls, chart.edge(s, y))
+    return np.asarray(out)
+
+
+def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array) -> Happening:
+    """Solve for the time of one overdue event: the one that seems to come first."""
+    left, right = _values(chart, late, step.t0, step.y0), _values(chart, late, hi, y_hi)
+    lo = np.full(left.size, step.t0)
+    # A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
+    stuck = np.flatnonzero(left <= 0)
+    for k in range(1, 40):
+        if stuck.size == 0:
+            break
+        s = step.t0 + (hi - step.t0) * 2.0**-k
+        now = _values(chart, late[stuck], s, step.dense(s))
+        clear = stuck[now > 0]
+        lo[clear], left[clear] = s, now[now > 0]
+        stuck = stuck[now <= 0]
+    guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
+    best = int(np.argmin(guess))
+    neuron, surface = (int(x) for x in late[best])
+    if left[best] <= 0:
+        return Happening(step.t0, neuron, surface)
+
+    def value(s: float) -> float:
+        y = step.y0 if s == step.t0 else y_hi if s == hi else step.dense(s)
+        return float(_values(chart, late[best : best + 1], s, y)[0])
+
+    return Happening(root(value, float(lo[best]), hi), neuron, surface)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an event did to one neuron: index among all neurons, hyperplane or -1, kind."""
+
+    neuron: int
+    surface: int
+    kind: str
+
+
+def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array) -> tuple[State, list[Change]]:
+    """Give every neuron concerned its new sides."""
+    geometry, pattern = chart.geometry, chart.pattern
+    state = chart.state(y, s)
+    index = np.flatnonzero(chart.who)
+    V = chart.rows(y)[0]
+    dV, da = chart.rows(slope)
+    normals = geometry.faces.normals
+    size = np.linalg.norm(V, axis=1)[:, None] + 1e-300
+    z, dz = V @ normals.T / size, dV @ normals.T
+    approaching = pattern.sides * dz <= 0
+    here = (np.abs(z) <= ON) & (pattern.sides != 0) & approaching
+    due = here & (pattern.sides * z <= _PAST)
+    which: dict[int, set[int]] = {int(j): set() for j in np.flatnonzero(due.any(axis=1))}
+    signs = state.sign.copy()
+    changes: list[Change] = []
+    j, k = event.neuron, event.surface
+    if k == -2:
+        which |= {int(other): set() for other in np.flatnonzero(pattern.member == pattern.member[j])}
+    else:
+        which.setdefault(j, set())
+    if k == -1:
+        signs[index[j]] = np.sign(da[j]) or 1.0
+        changes.append(Change(int(index[j]), -1, "flip"))
+    elif k >= 0:
+        which[j].add(k)
+    state = replace(state, sign=signs)
+    c, edge = chart.pulls(s, y), chart.edge(s, y)
+    kinks = geometry.kinks(c)
+    sides, U = state.sides.copy(), state.U.copy()
+    log_w = state.log_w.copy()
+    before_it = chart.base.log_w if geometry.frozen else state.log_a  # a size that is not small
+    with np.errstate(invalid="ignore"):
+        origin = (log_w <= before_it + np.log(ON))[index] & ~chart.balanced
+    for j, crossed in which.items():
+        me = int(index[j])
+        before = pattern.sides[j]
+        if origin[j]:
+            way = way_out(geometry, float(state.sign[me]), c)
+            sides[me], U[me] = leaving(geometry, way)
+            log_w[me] = -np.inf if way is None else before_it[me] + TINY
+            changes.append(Change(me, -1, "die" if way is None else "origin"))
+            if way is not None and not way.unique:
+                changes.append(Change(me, -1, "ridge"))
+            continue
+        crossed |= set(np.flatnonzero(here[j]).tolist())
+        on = np.array(sorted(crossed | set(np.flatnonzero(before == 0).tolist())), dtype=np.intp)
+        if on.size == 0:
+            continue
+        arriving = before[on] != 0
+        row, unique = settle_neuron(geometry, state, me, on, before[on], arriving, c, kinks, edge)
+        for k in on[row[on] != before[on]]:
+            changes.append(Change(me, int(k), {1: "activate", -1: "deactivate", 0: "slide"}[int(row[k])]))
+        if not unique:
+            changes.append(Change(me, int(on[0]), "ridge"))
+        sides[me] = row
+        U[me] = onto(geometry, U[me], row)
+        for k in on[(row[on] == before[on]) & arriving]:  # it only grazes: put it back where rounding has left it
+            U[me] -= min(float(U[me] @ normals[k]) * row[k], 0.0) * row[k] * normals[k]
+    return replace(state, sides=sides, U=U, log_w=log_w), changes
+
+
+def leaving(geometry: Geometry, way: Exit | None) -> tuple[Signs, Array]:
+    """Sides and direction of a neuron that leaves w = 0, or rests there: then it feels as little as it can."""
+    normals = geometry.faces.normals
+    if way is None:
+        return np.full(len(normals), -1, dtype=np.int8), np.zeros(normals.shape[1])
+    z = normals @ way.direction
+    return np.where(np.abs(z) > ON, np.sign(z), 0).astype(np.int8), way.direction

@@ -1,0 +1,121 @@
+"""Collecting the records and events of a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...problem import Problem
+from ...problem.arrays import Array
+from ..trajectory import EVENT, Events, Phase, Trajectory
+from .state import State
+
+if TYPE_CHECKING:
+    from ..early.alignment import Alignment
+
+_MOST = 800  # records kept; beyond, every other one is dropped, and from then on every other step recorded
+_EARLY = 20  # records of the early phase evenly in time, and as many while neurons turn
+
+
+class Record(NamedTuple):
+    """One moment."""
+
+    log_time: float
+    log_loss: float
+    state: State
+
+
+class Recorder:
+    """Grows while a flow is integrated; `result` makes a trajectory of it at any moment."""
+
+    def __init__(self, problem: Problem, settings: dict[str, Any]) -> None:
+        self.problem = problem
+        self.settings = settings
+        self.records: list[Record] = []
+        self.events: list[tuple[float, int, int, str]] = []
+        self.chunks: list[Events] = []
+        self.phases: list[Phase] = []
+        self.margin = np.nan
+        self._stride, self._idle, self._spare = 1, 0, False
+
+    def add(self, log_time: float, state: State, q: Array) -> None:
+        """Record a state and its margins; the newest is always there, others only every so many steps."""
+        if self._idle < self._stride - 1 and self.records:
+            self._idle += 1
+            if self._spare:
+                self.records.pop()
+            self._spare = True
+        else:
+            self._idle, self._spare = 0, False
+        if self.records:
+            log_time = max(log_time, self.records[-1].log_time)
+        self.records.append(Record(log_time, self.problem.log_loss_of(q), state))
+        self.margin = float(q.min())
+        if len(self.records) > _MOST:
+            self.records = self.records[::2] + ([] if len(self.records) % 2 else self.records[-1:])
+            self._stride *= 2
+
+    @property
+    def last(self) -> Record:
+        """The newest record."""
+        return self.records[-1]
+
+    def event(self, log_time: float, neuron: int, sample: int, kind: str) -> None:
+        """Note an event."""
+        self.events.append((log_time, neuron, sample, kind))
+
+    def phase(self, name: str, log_start: float, log_end: float, steps: int) -> None:
+        """Note a phase; one that goes on is prolonged."""
+        if self.phases and self.phases[-1].name == name:
+            last = self.phases.pop()
+            log_start, steps = last.log_start, steps + last.steps
+        self.phases.append(Phase(name, log_start, log_end, steps))
+
+    def early(self, run: Alignment, t: float, log_end: float) -> None:
+        """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
+        pieces = 0
+        for j in range(run.p):
+            found = run.events(j)
+            found = found[found["time"] <= t]
+            rows = np.empty(found.size, EVENT)
+            with np.errstate(divide="ignore"):
+                rows["log_time"] = np.minimum(np.log(found["time"]), log_end)
+            rows["neuron"], rows["sample"], rows["kind"] = j, found["sample"], found["kind"]
+            self.chunks.append(rows)
+            pieces += found.size
+        times = np.linspace(0.0, t, _EARLY + 1)
+        times = times[times > 0]
+        turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
+        if turns.size:  # neurons may turn within the first instant of a long phase
+            times = np.union1d(times, np.geomspace(turns.min() / 10, turns.max(), _EARLY))
+        shot = run._paths.snapshot(times)
+        U, log_w, log_a, sign = run._paths.directions(shot), shot.log_norm, shot.log_out, shot.sign
+        if self.problem.train == "first":
+            log_a = np.broadcast_to(self.problem.net.log_outs, log_w.shape)
+        none = np.empty((run.p, 0), dtype=np.int8)
+        log_times = np.minimum(np.log(times), log_end)
+        log_times[times == t] = log_end
+        for k, log_time in enumerate(log_times):
+            state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
+            self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
+        self.phase("early", -np.inf, log_end, pieces)
+
+    def result(self) -> Trajectory:
+        """Everything so far."""
+        events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
+        events = events[np.argsort(events["log_time"], kind="stable")]
+        states = [r.state for r in self.records]
+        return Trajectory(
+            self.problem,
+            np.array([r.log_time for r in self.records]),
+            np.array([r.log_loss for r in self.records]),
+            np.stack([s.U for s in states]),
+            np.stack([s.log_w for s in states]),
+            np.stack([s.log_a for s in states]),
+            np.stack([s.sign for s in states]).astype(np.int8),
+            events,
+            tuple(self.phases),
+            "flow",
+            self.settings,
+        )

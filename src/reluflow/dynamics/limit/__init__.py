@@ -1,0 +1,1 @@
+"""Where the direction of the flow goes, with evidence."""

@@ -1,0 +1,257 @@
+r"""The limit that the patterns of a state lead to, if they stay as they are.
+
+Both layers: :math:`\min \sum_G |v_G|` with the cone of each pattern, over the groups that carry the network. What
+becomes of the neurons left out is another question (`future`). Where the program leaves the shares of the groups
+open, they are the nearest to those of the flow.
+First layer alone: within a group :math:`w_j = a_j u_G`, and :math:`(\sqrt{A_G} u_G)_G`, :math:`A_G = \sum_j a_j^2`,
+solves a hard-margin problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
+from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
+from ...problem.arrays import Array
+from ..flow.field import Geometry, Index, Signs
+from ..flow.state import State, moving, pattern_of
+
+_CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network
+_WALL = 1e-9  # |cos| below this is on a hyperplane
+_TIGHT = 1e-9  # dual norms this near to 1 allow a group to live; multipliers below this part of the largest are 0
+
+
+@dataclass(frozen=True, eq=False)
+class LimitGroup:
+    """Neurons that end in one direction.
+
+    Attributes
+    ----------
+    sign : int
+        Of their output weights (0 for a frozen second layer with several sizes: see ``neurons``).
+    pattern : ndarray of int8, shape (n,)
+        Signs of ``w . x_i`` in the limit; 0 where the group slides.
+    neurons : ndarray of int
+        Members, as far as they are in this pattern at the end of the integration.
+    direction : ndarray, shape (d,)
+        Limit of ``w_j / |w_j|`` (zero for a group that vanishes).
+    share : float
+        Part of the squared norm of the trained parameters in the limit.
+    rate : float
+        Length of the dual vector within the cone of the group: 1 for one that stays, below 1 for one that decays like
+        ``R^(rate - 1)``; nan for a frozen second layer.
+    flow_share : float
+        The share at the end of the integration.
+    """
+
+    sign: int
+    pattern: Signs
+    neurons: Index
+    direction: Array
+    share: float
+    rate: float
+    flow_share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What the present patterns would lead to."""
+
+    network: Network  # of unit norm, one neuron a living group
+    margin: float
+    groups: tuple[LimitGroup, ...]
+    certificate: KKT
+    unique: bool  # whether the shares of the groups are determined
+    walls: int  # groups that touch a wall of their cone on which they do not slide
+    live: Index  # samples that some group feels
+    multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
+
+    @property
+    def living(self) -> Index:
+        """Neurons of the groups that carry the limit."""
+        members = [group.neurons for group in self.groups if group.share > 0]
+        return np.sort(np.concatenate(members)) if members else np.empty(0, dtype=np.intp)
+
+
+class Groups(NamedTuple):
+    """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm."""
+
+    data: Dataset
+    live: Index
+    patterns: Signs
+    signs: Array
+    members: list[Index]
+    shares: Array
+
+
+class Lost(NamedTuple):
+    """Points that no neuron feels, on the hyperplane of one of which a group slides: its slope there tends to 0."""
+
+    points: Index
+
+
+def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
+    """Solve the program of the present patterns; a sentence where it has no solution."""
+    whole = pattern_of(geometry, state)
+    who = np.flatnonzero(moving(geometry, state, whole) & (state.sign != 0))
+    sides = state.sides[who]
+    keys: dict[tuple[int, bytes], list[int]] = {}
+    for j, row in zip(who, sides, strict=True):
+        sign = int(state.sign[j])
+        keys.setdefault((sign, row.tobytes()), []).append(int(j))
+    members = [np.array(js) for js in keys.values()]
+    first = np.array([js[0] for js in members], dtype=np.intp)
+    signs, rows = state.sign[first], state.sides[first]
+    patterns = geometry.faces.pattern(rows)
+    parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2
+    log_size = np.array([np.logaddexp.reduce(2 * parts[js]) for js in members])
+    shares = np.exp(log_size - np.logaddexp.reduce(2 * parts[np.isfinite(parts)]))
+    feels = geometry.slopes(rows) != 0
+    live = np.flatnonzero(feels.any(axis=0))
+    if live.size == 0:
+        return "no neuron feels any sample"
+    data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
+    groups = Groups(data, live, patterns, signs, members, shares)
+    lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
+    if (patterns[shares >= _CARRIES][:, lost] == 0).any():
+        return Lost(lost)
+    try:
+        return (
+            _first_layer(geometry, state, groups)
+            if geometry.frozen
+            else _both_layers(geometry.slope, groups, geometry.problem.data.n)
+        )
+    except NotSeparable as exc:
+        return f"no network with these patterns classifies every point: {exc}"
+    except Stopped:
+        raise
+    except Undecided as exc:
+        return f"the program of these patterns was not solved: {exc}"
+
+
+def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
+    data, live, patterns, signs, members, shares = present
+    here = patterns[:, live]
+    order = np.argsort(-shares)
+    carry = [int(g) for g in order if shares[g] >= _CARRIES]
+    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1)
+    u, norms = _directions(found, data, here[carry], signs[carry], slope), found.norms
+    if found.unique is not True:
+        norms = _nearest(found, data, u, here[carry], slope, shares[carry])
+    v = np.zeros((len(members), data.d))
+    v[carry] = norms[:, None] * u
+    size = np.linalg.norm(v, axis=1)
+    living = [g for g in carry if size[g] > 0]
+    root = np.sqrt(size[living])
+    network = Network(v[living] / root[:, None], signs[living] * root, slope).normalized()
+    rates = np.full(len(members), np.nan)
+    rates[carry] = found.cone_dual_norms
+    groups = tuple(
+        LimitGroup(
+            int(signs[g]),
+            patterns[g],
+            members[g],
+            v[g] / size[g] if size[g] > 0 else np.zeros(data.d),
+            float(size[g] / found.value),
+            float(rates[g]),
+            float(shares[g]),
+        )
+        for g in range(len(members))
+    )
+    walls = _walls(data, v, here) if slope < 1 else 0
+    multipliers = np.zeros(n)
+    multipliers[live] = found.multipliers
+    return Candidate(network, found.margin, groups, kkt(data, network), found.unique is True, walls, live, multipliers)
+
+
+def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Array, slope: float) -> Array:
+    """Return unit vectors along which the groups lie, also those that the solution found leaves out."""
+    h = np.where(pattern > 0, 1.0, slope)
+    u = (signs[:, None] * data.y * found.multipliers * h + found.cone_multipliers) @ data.X
+    alive = found.norms > 0
+    u[alive] = found.v[alive]
+    size = np.linalg.norm(u, axis=1)
+    return np.asarray(u / np.where(size > 0, size, 1.0)[:, None])
+
+
+def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array) -> Array:
+    """Sizes of the groups that solve the program and are nearest to those of the flow.
+
+    With the multipliers given a solution is a choice of sizes along known directions, of the groups that the dual
+    allows: those for which every margin is at least 1, and 1 where the multiplier is not 0. The nearest one is a
+    least-distance problem (Lawson and Hanson).
+    """
+    from scipy.linalg import null_space
+    from scipy.optimize import nnls
+
+    tight = np.flatnonzero(found.cone_dual_norms > 1 - _TIGHT)
+    h = np.where(pattern[tight] > 0, 1.0, slope)
+    gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
+    held = found.multipliers > _TIGHT * found.multipliers.max()
+    t = found.norms[tight]
+    N = null_space(gains[held], rcond=1e-9)
+    if N.shape[1] == 0:
+        return found.norms
+    wanted = N.T @ (shares[tight] / shares[tight].sum() * found.value - t)
+    A = np.vstack([N, gains[~held] @ N])
+    b = np.concatenate([-t, 1.0 - gains[~held] @ t]) - A @ wanted
+    E, f = np.vstack([A.T, b]), np.append(np.zeros(N.shape[1]), 1.0)
+    weights, _ = nnls(E, f, maxiter=50 * E.shape[1])
+    r = E @ weights - f
+    z = wanted if abs(r[-1]) < 1e-12 else wanted - r[:-1] / r[-1]
+    out = found.norms.copy()
+    out[tight] = np.maximum(t + N @ z, 0.0)
+    return out
+
+
+def _walls(data: Dataset, v: Array, pattern: Signs) -> int:
+    norms = np.linalg.norm(v, axis=1)
+    cosine = np.abs(v @ data.X.T) / (np.where(norms > 0, norms, 1.0)[:, None] * data.norms)
+    return int(((cosine < _WALL) & (pattern != 0) & (norms > 0)[:, None]).any(axis=1).sum())
+
+
+def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate | str:
+    data, live, patterns, signs, members, shares = present
+    here = patterns[:, live]
+    h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
+    unit = float(max(state.log_a[js].max() for js in members))  # the frozen weights in units of the largest
+    mass = np.array([np.exp(np.logaddexp.reduce(2 * (state.log_a[js] - unit))) for js in members])
+    blocks = []
+    for g in range(len(members)):
+        X = data.X
+        held = np.flatnonzero(here[g] == 0)
+        if held.size:
+            q, _ = np.linalg.qr(data.X[held].T)
+            X = X - (X @ q) @ q.T
+        blocks.append(np.sqrt(mass[g]) * h[g][:, None] * data.y[:, None] * X)
+    found = hard_margin(np.hstack(blocks))
+    u = signs[:, None] * found.w.reshape(len(members), data.d) / np.sqrt(mass)[:, None]  # w_j = |a_j| u_G
+    W = np.zeros_like(state.U)
+    with np.errstate(under="ignore", over="ignore"):
+        out = state.sign * np.exp(np.minimum(state.log_a - unit, 0.0))
+    for g, js in enumerate(members):
+        W[js] = np.abs(out[js])[:, None] * u[g]
+    everyone = np.concatenate(members)
+    network = Network(W[everyone], out[everyone], geometry.slope, log_scale_out=unit).normalized("first")
+    size = np.linalg.norm(u, axis=1)
+    if geometry.slope < 1 and ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
+        return "the best network with these patterns does not obey them: they will change"
+    part = mass * size**2
+    groups = tuple(
+        LimitGroup(
+            int(signs[g]),
+            patterns[g],
+            members[g],
+            u[g] / size[g] if size[g] > 0 else np.zeros(data.d),
+            float(part[g] / part.sum()),
+            np.nan,
+            float(shares[g]),
+        )
+        for g in range(len(members))
+    )
+    margin, walls = network.normalized_margin(data, "first"), _walls(data, u, here) if geometry.slope < 1 else 0
+    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, live, np.empty(0))

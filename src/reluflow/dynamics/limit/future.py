@@ -1,0 +1,204 @@
+r"""The future of the neurons that a limit leaves out, if the network stays at it for ever.
+
+At a KKT point the samples pull with constant strengths, their multipliers :math:`\lambda_i`, in the clock
+:math:`s = \log|\theta|` in which the neurons that carry the network grow like :math:`e^s`. A neuron too small to change
+that moves alone, by :math:`w' = a \sum_i \lambda_i h_i y_i x_i`, :math:`a' = \sum_i \lambda_i y_i \phi(w \cdot x_i)`:
+the early phase with :math:`\lambda_i` in place of g(0), which `align` solves exactly, through every hyperplane, every
+slide and w = 0, to its final rate of growth k. Because :math:`\phi` is homogeneous the strengths are a change of the
+points to :math:`\lambda_i x_i`.
+
+If k < 1 the neuron vanishes beside the network, for ever. If k > 1 the point is only a plateau: the neuron carries the
+network from :math:`s = (\log|\theta| - A)/(k - 1)` on, A its amplitude (NUM-F4). On the way it may also come to see a
+point that no neuron felt before: then that point is not lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...problem import Dataset, Network, Problem, ReluflowError, Stopped
+from ...problem.arrays import Array
+from ..early.alignment import Alignment, Branch, align
+from ..flow.events import TINY
+from ..flow.field import Geometry, Index
+from ..flow.origin import Exit, way_out
+from ..flow.state import State
+
+_TIE = 1e-8  # rates this near to 1 are not told from it
+_SAME = 1e-6  # unit vectors nearer than this are one direction
+BEFORE = 7.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
+
+
+@dataclass(frozen=True, eq=False)
+class Future:
+    """What becomes of the neurons that carry nothing.
+
+    Attributes
+    ----------
+    neurons : ndarray of int
+        Who they are.
+    rates : ndarray
+        Their final rates of growth, in units of that of the network; below 1 they vanish.
+    arrival : float
+        How much ``log |theta|`` grows until the first of them counts; inf if none ever does.
+    first : int
+        The neuron that does.
+    point : int
+        The sample, so far felt by no neuron, that it comes to see; -1 if it outgrows the network.
+    doubt : str
+        Why the future could not be told; empty if it could.
+    """
+
+    neurons: Index
+    rates: Array
+    arrival: float
+    first: int
+    point: int
+    doubt: str
+    _early: Alignment | None
+    _exit: tuple[int, Array] | None = None  # a neuron that leaves w = 0 at the arrival, and where to
+
+    @property
+    def outgrows(self) -> bool:
+        """Whether it is by its growth that the first neuron counts; else it is a moment at which something opens."""
+        return self.point < 0 and self._exit is None
+
+    @property
+    def fastest(self) -> float:
+        """The largest final rate; 0 if there is no neuron."""
+        return float(self.rates.max(initial=0.0))
+
+    def state(self, state: State, s: float) -> State:
+        """Return the state when ``log |theta|`` has grown by s, in units in which the network is as large as now."""
+        if self._early is None:
+            return state
+        net = self._early.network(s)
+        U, log_w, log_a, sign = (x.copy() for x in (state.U, state.log_w, state.log_a, state.sign))
+        U[self.neurons], sign[self.neurons] = net.directions, np.sign(net.a)
+        log_w[self.neurons], log_a[self.neurons] = net.log_norms - s, net.log_outs - s
+        if self._exit is not None:
+            j, direction = self._exit
+            U[j], log_w[j] = direction, log_a[j] + TINY
+        return State(U, log_w, log_a, sign, state.sides)
+
+
+def follow(geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index) -> Future:
+    """Follow small neurons at a KKT point.
+
+    Parameters
+    ----------
+    geometry, state
+        The problem, and the neurons as they are.
+    multipliers : ndarray of shape (n,)
+        Of the samples, such that neurons of the network grow with rate 1; 0 for those that are lost.
+    living : Network
+        The network at the KKT point.
+    small : ndarray of int
+        The neurons to follow.
+    lost : ndarray of int
+        Samples that no neuron feels.
+    """
+    if small.size == 0:
+        return Future(small, np.empty(0), np.inf, -1, -1, "", None)
+    one = _follow(geometry, state, multipliers, living, small, lost, "regular")
+    if one._early is None or not one._early.nonunique.any():
+        return one
+    other = _follow(geometry, state, multipliers, living, small, lost, "leave")
+    if not other.doubt and (one.arrival == other.arrival == np.inf):
+        return one
+    which = int(small[np.flatnonzero(one._early.nonunique)[0]])
+    return _undecided(small, one.rates, f"neuron {which} reaches a place where it may go on in several ways")
+
+
+def _follow(
+    geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index, branch: Branch
+) -> Future:
+    pulls = np.flatnonzero(multipliers > 0)
+    data = geometry.problem.data
+    part = State(*(getattr(state, name)[small] for name in ("U", "log_w", "log_a", "sign", "sides")))
+    try:
+        weighted = Dataset(multipliers[pulls, None] * data.X[pulls], data.y[pulls])
+        # Exponential loss and a sum: every sample then pulls with strength one.
+        early = align(
+            Problem(weighted, part.network(geometry.slope), loss="exponential", reduction="sum"), branch=branch
+        )
+    except Stopped:  # Ctrl-C and the time limit end the search, not this question
+        raise
+    except ReluflowError as error:
+        return _undecided(small, np.full(small.size, np.nan), f"the future of a small neuron was not found: {error}")
+    rates = early.growth
+    size = np.logaddexp(2 * state.log_w, 2 * state.log_a)
+    whole = float(np.logaddexp.reduce(size[np.isfinite(size)])) / 2
+    ties = np.abs(rates - 1) <= _TIE
+    for j in np.flatnonzero(ties):
+        if not _joins(living, early.direction[j], float(early.signs[j])):
+            return _undecided(small, rates, f"neuron {small[j]} ends with exactly the rate of the network")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        arrival = np.where((rates > 1) & ~ties, (whole - early.log_amplitude) / (rates - 1), np.inf)
+    arrival = np.maximum(arrival, 0.0)
+    first = int(np.argmin(arrival))
+    when, who, point = float(arrival[first]), int(small[first]), -1
+    if lost.size and geometry.slope == 0:
+        seen, neuron, which = _sees(early, data.X[lost])
+        if seen < when:
+            when, who, point = seen, int(small[neuron]), int(lost[which])
+    leaves = _leaves(geometry, early, data.y * multipliers)
+    if leaves is not None and leaves[0] < when:
+        when, neuron, direction = leaves
+        who = int(small[neuron])
+        return Future(small, rates, when, who, -1, "", early, (who, direction))
+    return Future(small, rates, when, who if np.isfinite(when) else -1, point, "", early)
+
+
+def _leaves(geometry: Geometry, early: Alignment, c: Array) -> tuple[float, int, Array] | None:
+    """First moment at which a neuron is at w = 0 with a way out along which it outgrows the network; which, and where.
+
+    `align` leaves such a neuron at rest.
+    """
+    best: tuple[float, int, Array] | None = None
+    ends = early.last_event
+    ways: dict[float, Exit | None] = {}
+    for j in np.flatnonzero(~early.force.astype(bool) | (early.growth <= 0)):
+        t = float(ends[j])
+        if np.isfinite(early.log_norms(t)[j]) or not np.isfinite(early.log_outs(t)[j]):
+            continue
+        sign = float(early.output_signs(t)[j])
+        if sign not in ways:
+            ways[sign] = way_out(geometry, sign, c)
+        way = ways[sign]
+        if way is not None and way.rate > 1 + _TIE and (best is None or t < best[0]):
+            best = (t, int(j), way.direction)
+    return best
+
+
+def _joins(living: Network, direction: Array, sign: float) -> bool:
+    """Whether a neuron ends in a direction of the network, where it keeps its part in it for ever."""
+    cosine = living.directions @ direction
+    if living.slope == 1.0:  # (w, a) and (-w, -a) are the same function
+        return bool((np.sign(living.a) * sign * cosine > 1 - _SAME).any())
+    return bool(((cosine > 1 - _SAME) & (np.sign(living.a) == sign)).any())
+
+
+def _undecided(small: Index, rates: Array, why: str) -> Future:
+    return Future(small, rates, np.inf, -1, -1, why, None)
+
+
+def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
+    """First moment at which a neuron comes to see one of some points: the moment, the neuron, the point.
+
+    Paths are straight between events, so a change of side shows at the events or in the end.
+    """
+    best = (np.inf, -1, -1)
+    for j in range(early.p):
+        times = np.unique(np.append(early.events(j)["time"], 0.0))
+        rows = np.vstack([early.directions(times)[:, j], early.direction[j][None]])
+        z = rows @ X.T
+        if not (z > 0).any():
+            continue
+        k, i = (int(v) for v in np.argwhere(z > 0)[0])
+        when = float(times[min(k, times.size - 1)])
+        if when < best[0]:
+            best = (when, j, i)
+    return best

@@ -1,0 +1,1 @@
+"""Statements that are in none of the papers."""

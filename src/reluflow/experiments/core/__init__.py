@@ -1,0 +1,1 @@
+"""What every experiment needs: its contract, the registry, running, storing, pages."""

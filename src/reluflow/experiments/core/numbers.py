@@ -1,0 +1,36 @@
+"""Numbers of an experiment as they go into a file: so judged and drawn, whether fresh or read back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ...data import plain
+from .experiment import Numbers
+
+DIGITS = 8  # of the entries of arrays; single numbers keep all of theirs
+
+
+def settled(numbers: Numbers) -> Numbers:
+    """Return the numbers as a file gives them back: lists for arrays, whose entries have 8 digits.
+
+    Infinities and nan become the texts that ``float`` and ``np.asarray(..., dtype=float)`` read.
+
+    >>> settled({"w": np.array([1 / 3, np.nan]), "margin": 1 / 3})
+    {'w': [0.33333333, 'nan'], 'margin': 0.3333333333333333}
+    """
+    found: Numbers = json.loads(json.dumps(plain(_rounded(numbers)), allow_nan=False))
+    return found
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        short = [float(f"{entry:.{DIGITS}g}") for entry in value.astype(np.float64).ravel()]
+        return np.array(short).reshape(value.shape)
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,0 +1,111 @@
+"""ML-F12: both layers trained by stochastic descent show two phases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.experiment import Choice, Expectation, Experiment, Numbers, at_most, is_so
+from .choices import BOTH_LAYERS
+from .common import crossing
+from .phases import check_curves, check_end, plot, run
+
+
+def check(numbers: Numbers) -> list[Expectation]:
+    """Judge that directions change first and norms afterwards."""
+    curves, exact = check_curves(numbers["descent"]), check_curves(numbers["flow"])
+    drops = [
+        crossing(numbers[how]["epoch"], np.asarray(numbers[how]["loss"], dtype=np.float64), 0.99)
+        for how in ("descent", "flow")
+    ]
+    return [
+        *_check_phases(curves),
+        *check_end(numbers, 20.0),
+        at_most(
+            "flow-drop",
+            f"The exact flow on {numbers['flow']['samples']} of the images loses 1 % of its loss in the same epoch "
+            f"(relative difference; descent {drops[0]:.1f}, flow {drops[1]:.1f}).",
+            abs(drops[1] / drops[0] - 1),
+            0.1,
+            "Other images have other class sums, hence the 10 %.",
+        ),
+        is_so(
+            "flow-directions",
+            "In the flow, too, the directions change fastest before the loss has fallen by 1 %.",
+            bool(exact["loss"][exact["direction"].argmax()] > 0.99),
+            "loss above 0.99",
+            f"loss {exact['loss'][exact['direction'].argmax()]:.4f} at the maximum",
+        ),
+    ]
+
+
+def _check_phases(curves: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]) -> list[Expectation]:
+    early = curves["loss"] > 0.99
+    found = []
+    for key, what in (("norm", "The sum of the changes of squared norms"), ("absolute", "The sum of their sizes")):
+        sizes = np.abs(curves[key])
+        found.append(
+            at_most(
+                f"{key}-rests",
+                f"{what} stays small as long as the loss is above 0.99 of its start (largest value there, relative to "
+                "the largest of all).",
+                float(sizes[early].max(initial=0.0) / sizes.max()),
+                0.02,
+                "Norms and the fall of the loss grow together, exponentially: where the loss has fallen by 1 % the "
+                "norms change at a rate of a few per cent of their maximum, whatever the data; the share depends on "
+                "where the first phase is said to end.",
+            )
+        )
+    peak = int(curves["direction"].argmax())
+    found.append(
+        is_so(
+            "directions-first",
+            "The directions change fastest in that phase.",
+            bool(early[peak]),
+            "loss above 0.99 of its start",
+            f"loss {curves['loss'][peak]:.6f} of its start, epoch {curves['epoch'][peak]:.0f}",
+        )
+    )
+    return found
+
+
+EXPERIMENT = Experiment(
+    id="ML-F12",
+    title="Both layers trained: first only directions change, then norms and loss",
+    caption="Loss, sum of the changes of the squared norms (left axis), sum of the changes of the directions (right "
+    "axis), each with full gradients. Left: at the ends of epochs of stochastic descent. Right: along the exact flow "
+    "from the same start on a few of the images (on all of them it would take an hour); an epoch is as much time; it "
+    "jumps where an activation changes.",
+    run=run,
+    check=check,
+    plot=plot,
+    parameters={
+        "data": "mnist:digits=0/1",
+        "train": "both",
+        "width": 50,
+        "scale": 1e-6,
+        "step": 2e-3,
+        "batch": 2000,
+        "epochs": 900,
+        "every": 3,
+        "seed": 0,
+        "dtype": "float32",
+        "flow_samples": 500,
+        "flow_rtol": 1e-6,
+    },
+    quick={
+        "data": "digits:pair=0/1",
+        "batch": 64,
+        "step": 6e-3,
+        "epochs": 900,
+        "every": 10,
+        "dtype": "float64",
+        "flow_samples": 400,
+    },
+    unstated=(
+        *BOTH_LAYERS,
+        Choice("digits", "0 (negative) and 1 (positive)", "those of the main experiment"),
+        Choice("epochs", "900, every third measured", "the axis is not legible; the loss is small by then"),
+        Choice("batches", "without replacement, the last of an epoch is smaller", "not said"),
+    ),
+    minutes=3.0,
+)

@@ -1,0 +1,134 @@
+"""Descent and flow on a few points of the plane, and which neurons are in which cone (ML-F6 to ML-F9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...dynamics import Trajectory, descend, flow
+from ...problem import Dataset, Network
+from ...report.panels import arrows, curve, samples
+from ..core.experiment import Numbers, Tell
+from .common import problem_of, spread
+
+COMMON: dict[str, Any] = {
+    "width": 50,
+    "scale": 1e-6,
+    "step": 2e-3,
+    "records": 101,
+    "seeds": [0, 1, 2, 3, 4, 5, 6, 7],
+}
+
+
+def train(data: Dataset, parameters: Mapping[str, Any], tell: Tell) -> Numbers:
+    """Train from every seed; the first one is shown, with the exact flow from the same start."""
+    shots, steps = [int(k) for k in parameters["shots"]], int(parameters["steps"])
+    marks = sorted({*spread(steps, int(parameters["records"])), *shots})
+    seeds = [int(seed) for seed in parameters["seeds"]]
+    found: Numbers = {"X": data.X, "y": data.y, "shots": shots, "runs": []}
+    for k, seed in enumerate(seeds):
+        problem = problem_of(data, parameters, seed)
+        step = float(parameters["step"])
+        run = descend(problem, step=step, steps=steps, record=marks, progress=False)
+        exact = flow(problem, {"time": step * steps}, progress=False)
+        at = [marks.index(shot) for shot in shots]
+        nets = {
+            "descent": [run.network(i) for i in at],
+            "flow": [exact.at(log_time=min(run.log_time[i], exact.log_time[-1])) for i in at],
+        }
+        entry: Numbers = {
+            "seed": seed,
+            **_curves(run),
+            "counts": {how: [_counts(data, net) for net in chosen] for how, chosen in nets.items()},
+            "flow": _curves(exact, step),
+        }
+        if k == 0:
+            entry["nets"] = {how: [_plain(net) for net in chosen] for how, chosen in nets.items()}
+        found["runs"].append(entry)
+        tell((k + 1) / len(seeds))
+    return found
+
+
+def _plain(net: Network) -> Numbers:
+    return {"W": net.W * np.exp(net.log_scale)[..., None], "a": np.sign(net.a) * np.exp(net.log_outs)}
+
+
+def _curves(run: Trajectory, step: float = 0.0) -> Numbers:
+    """Loss, mean loss of either class, stable rank at every record, and how many neurons are where (descent only)."""
+    data = run.problem.data
+    sample_losses = np.exp(-run.margins())
+    groups = [index for index in (data.positives, data.negatives) if index.size]
+    found: Numbers = {
+        "iteration": run.time / step if step else np.array(run.settings["iteration"]),
+        "loss": run.loss,
+        "class_loss": np.stack([sample_losses[:, index].mean(axis=1) for index in groups], axis=1),
+        "rank": run.stable_rank(),
+    }
+    if not step:
+        counts = [_counts(data, net) for net in run.networks()]
+        found |= {key: [count[key] for count in counts] for key in ("trapped", "outside")}
+    return found
+
+
+def _counts(data: Dataset, net: Network) -> Numbers:
+    """Count neurons in their own cone or dead, and those alive by sign; how far and how large they are."""
+    # A neuron that dies stays on the hyperplane of the last sample it loses, where its inner product is rounding.
+    U, units = net.directions, data.X / data.norms[:, None]
+    active = U @ units.T > 1e-9
+    dead, plus, minus = (
+        (~active).all(axis=1),
+        (active == (data.y > 0)).all(axis=1),
+        (active == (data.y < 0)).all(axis=1),
+    )
+    live, positive = ~dead, net.a > 0
+    own = np.where(positive, plus, minus)
+    outside = live & positive & ~plus
+    with np.errstate(under="ignore"):
+        square = np.exp(2 * net.log_norms)
+    sums = [data.X[index].sum(axis=0) for index in (data.positives, data.negatives)]
+    to_sum = np.where(positive, *(U @ total / (np.linalg.norm(total) or np.nan) for total in sums))
+    nearest = (U @ units.T).max(axis=1)
+    return {
+        "trapped": int((own | dead).sum()),
+        "dead": int(dead.sum()),
+        "live_plus": int((live & positive).sum()),
+        "live_minus": int((live & ~positive).sum()),
+        "outside": int(outside.sum()),
+        "own_share": float(square[own & live].sum() / square.sum()),
+        "to_sum": float(to_sum[live].min(initial=np.inf)),
+        "outside_to_point": float(nearest[outside].min(initial=np.inf)),
+        "settled": float(np.maximum(nearest, to_sum)[live & positive].min(initial=np.inf)),
+    }
+
+
+# -- panels -----------------------------------------------------------------------------------------------
+
+
+def plot_plane(axes: Any, numbers: Numbers, net: Numbers, title: str) -> None:
+    """Draw the cones, the points, and the neurons: an arrow for the direction, a dot where the weights are."""
+    X, y = np.asarray(numbers["X"], dtype=np.float64), np.asarray(numbers["y"], dtype=np.float64)
+    W, a = np.asarray(net["W"], dtype=np.float64), np.asarray(net["a"], dtype=np.float64)
+    dead = (W @ X.T <= 0).all(axis=1)
+    arrows(axes, W, np.where(dead, 0.0, np.sign(a)))
+    samples(axes, X, y, 120.0)
+    for sign, mark, colour in ((1, "o", "#0072B2"), (-1, "s", "#D55E00")):
+        axes.plot(*W[(np.sign(a) == sign) & ~dead].T, mark, ms=3.5, color=colour, zorder=5)
+    reach = max(1.15, 1.1 * float(np.abs(W).max()))
+    line = np.linspace(-reach, reach, 300)
+    active = np.stack(np.meshgrid(line, line), axis=-1) @ X.T > 0
+    kind = np.select(
+        [~active.any(axis=-1), (active == (y > 0)).all(axis=-1), (active != (y > 0)).all(axis=-1)], [0.0, 1.0, 2.0], 3.0
+    )
+    tints = ("#D9D9D9", "#D8ECFA", "#FBE3D4", "#FFFFFF")
+    axes.contourf(line, line, kind, levels=(-0.5, 0.5, 1.5, 2.5, 3.5), colors=tints, zorder=0)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
+    axes.set_title(title, fontsize=10)
+
+
+def plot_losses(axes: Any, run: Numbers) -> None:
+    """Draw the loss of descent and of the exact flow."""
+    curve(axes, run["iteration"], run["loss"], 0, "loss, descent")
+    axes.plot(run["flow"]["iteration"], run["flow"]["loss"], color="black", ls=":", lw=2.2, label="loss, exact flow")
+    axes.set(xlabel="iteration (flow: time / step)", ylim=(-0.05, 1.08))

@@ -1,0 +1,1 @@
+"""Bounds on the largest margin of any network."""

@@ -1,0 +1,1 @@
+"""The best margin of groups of neurons with given patterns."""

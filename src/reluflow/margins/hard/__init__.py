@@ -1,0 +1,1 @@
+"""The widest linear separator, to the last digit, with exact certificates."""

@@ -1,0 +1,1 @@
+"""Whether a network is a KKT direction of the margin problem."""

@@ -1,0 +1,478 @@
+"""What theory says of a problem, what the flow does, and whether the two agree."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..data import plain, takes_data
+from ..dynamics import Limit, Trajectory, limit
+from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
+from ..problem import time_limit as within
+from ..problem.arrays import writing
+from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
+from ..theory.accuracy import margin_rounding
+from .headline import headline
+from .sights import Sight, sights
+
+Item = TypeVar("Item")
+
+_LIMIT = "limit"
+_FOR_THEORY = 0.3  # largest part of the time limit for what the theorems say beforehand
+_FOR_FLOW = 0.85  # largest part of what is left then for the flow, so that it can still be compared with them
+_SAME = 1e-7  # relative; the margin of a confirmed limit has a residual of at most 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What became of one claim.
+
+    Attributes
+    ----------
+    claim : str
+        Its id; empty for what no claim is about.
+    text : str
+        What was seen, in words; for a claim that was not kept, where it is missed by least.
+    needs : tuple of str
+        What the claim only assumes, or what stayed undecided of its conditions.
+    discrepancy : float or None
+        Relative difference of what was measured and what was predicted, where both are numbers.
+    """
+
+    claim: str
+    text: str
+    needs: tuple[str, ...] = ()
+    discrepancy: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The outcome in four lists.
+
+    Attributes
+    ----------
+    seen : tuple of Verdict
+        Predicted and seen.
+    missed : tuple of Verdict
+        Predicted but not seen. With ``needs`` this refutes nothing: one of those assumptions may not be met.
+    uncovered : tuple of Verdict
+        Seen though no theorem that applies covers it.
+    undecided : tuple of Verdict
+    """
+
+    seen: tuple[Verdict, ...]
+    missed: tuple[Verdict, ...]
+    uncovered: tuple[Verdict, ...]
+    undecided: tuple[Verdict, ...]
+
+    @property
+    def contradicted(self) -> tuple[Verdict, ...]:
+        """Claims that apply with nothing assumed and that the run refutes."""
+        return tuple(verdict for verdict in self.missed if not verdict.needs)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        refuted, doubtful = self.contradicted, len(self.missed) - len(self.contradicted)
+        if refuted:
+            return f"{', '.join(v.claim for v in refuted)} applied, and the run contradicts it."
+        if doubtful:
+            return (
+                f"nothing is contradicted, but {doubtful} of the predictions, which rest on assumptions, were not seen."
+            )
+        if not self.seen:
+            return "no prediction could be compared with the run."
+        return "every prediction that applies and could be decided was seen."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Theory and run of one problem side by side: what `explain` returns.
+
+    Attributes
+    ----------
+    problem : Problem
+    findings : tuple of Finding
+        Which claims apply, condition by condition.
+    predictions : tuple of Prediction
+    trajectory : Trajectory or None
+        The flow, as far as it was followed.
+    limit : Limit or None
+        None where no limit could be confirmed; ``troubles`` says why.
+    observations : tuple of Observation
+        What the run, and the limit, say about the claims.
+    sights : tuple of Sight
+        What can be seen in the run and its limit, and which claims cover it.
+    troubles : tuple of str
+        What could not be decided on the way, or was cut short, and by what.
+    interrupted : bool
+        Whether Ctrl-C ended it.
+    command : str or None
+        How to make it again.
+    hints : tuple of Hint
+        Preparations of the data after which more claims would apply.
+    """
+
+    problem: Problem
+    findings: tuple[Finding, ...]
+    predictions: tuple[Prediction, ...]
+    trajectory: Trajectory | None
+    limit: Limit | None
+    observations: tuple[Observation, ...]
+    sights: tuple[Sight, ...] = ()
+    troubles: tuple[str, ...] = ()
+    command: str | None = None
+    interrupted: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    hints: tuple[Hint, ...] = ()
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The outcome."""
+        return _summarize(self)
+
+    @cached_property
+    def headline(self) -> tuple[str, str]:
+        """What is learned, and why, in two plain sentences; where no limit was confirmed, that, and why not."""
+        return headline(self)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence; where the flow was not followed to its limit, that comes first."""
+        if self.limit is not None:
+            return self.summary.sentence
+        return f"no limit was confirmed; as far as the flow was followed, {self.summary.sentence}"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line exits with.
+
+        130 if Ctrl-C ended it; else 4 if a claim that applies was contradicted; else 3 if no limit was confirmed or a
+        part was cut short (``troubles`` says which); else 0.
+        """
+        if self.interrupted:
+            return 130
+        if self.summary.contradicted:
+            return 4
+        return 3 if self.limit is None or self.troubles else 0
+
+    def text(self, width: int = 100, color: bool = False) -> str:
+        """Render for a terminal."""
+        from .text import render
+
+        return render(self, width, color)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything that fits into a JSON document; of the trajectory a summary."""
+        run = self.trajectory
+        return {
+            "headline": list(self.headline),
+            "problem": _describe(self.problem),
+            "findings": [item.to_dict() for item in self.findings],
+            "predictions": [item.to_dict() for item in self.predictions],
+            "flow": None if run is None else _describe_run(run),
+            "limit": None if self.limit is None else _describe_limit(self.limit),
+            "observations": [item.to_dict() for item in self.observations],
+            "sights": plain(self.sights),
+            "summary": {**plain(self.summary), "contradicted": len(self.summary.contradicted)},
+            "sentence": self.sentence,
+            "troubles": list(self.troubles),
+            "interrupted": self.interrupted,
+            "exit_code": self.exit_code,
+            "hints": [item.to_dict() for item in self.hints],
+            "notes": list(self.problem.data.notes),
+            "settings": plain(self.settings),
+            "command": self.command,
+            "versions": versions(),
+        }
+
+    def html(self, path: str | Path) -> None:
+        """Write one self-contained page (ending ``.html``), which needs no network."""
+        from .page.page import page
+
+        with writing(path, ".html", ".htm") as file:
+            file.write_text(page(self), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        s = self.summary
+        return (
+            f"Explanation: {sum(f.applies is True for f in self.findings)} of {len(self.findings)} claims apply; "
+            f"{len(s.seen)} predicted and seen, {len(s.missed)} not seen, {len(s.undecided)} undecided, "
+            f"{len(s.uncovered)} seen beyond theory"
+        )
+
+
+@takes_data()
+def explain(
+    problem: Problem,
+    *,
+    rtol: float = 1e-9,
+    max_log_time: float = 1e10,
+    max_steps: int = 100_000,
+    time_limit: float | None = None,
+    command: str | None = None,
+    progress: bool | None = None,
+) -> Explanation:
+    """Say what theory promises for a problem, follow the flow to its limit, and compare.
+
+    Parameters
+    ----------
+    problem : Problem
+        Or data and how to draw a network, ``explain(X, y, width=50)``: see `as_problem`.
+    rtol, max_log_time, max_steps
+        As for `limit`. Where that stays undecided, the flow as far as it went is used.
+    time_limit : float, optional
+        Most seconds to spend. When they end, or after Ctrl-C, what was found so far is returned, and ``troubles`` says
+        what was cut short.
+    command : str, optional
+        How to make it again; shown in the report.
+    progress : bool, optional
+        Show on stderr what is being done; default: if that is a terminal.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> from reluflow import Dataset, Network
+    >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
+    >>> found = explain(Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-30)))
+    >>> found.summary.sentence
+    'every prediction that applies and could be decided was seen.'
+    >>> found.exit_code, round(found.limit.margin, 10)
+    (0, 0.5840985669)
+    >>> explain([[2, 1], [-3, -1]], [1, -1], width=6, progress=False).limit.kind
+    'margin'
+    """
+    facts = Facts(problem)
+    cut = _Cut([], False)
+    settings = {"rtol": rtol, "max_log_time": max_log_time, "max_steps": max_steps}
+    settings |= {} if time_limit is None else {"time_limit": time_limit}
+    end: Limit | None = None
+    run: Trajectory | None = None
+    seen: tuple[Sight, ...] = ()
+    with within(time_limit):
+        with _busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
+            findings = cut.all(lambda: check(facts))
+            predictions = cut.all(lambda: predict(facts))
+            advice = cut.all(lambda: list(hints(facts)))
+        if not cut.interrupted:
+            try:
+                with part_of_time(_FOR_FLOW):
+                    end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
+            except KeyboardInterrupt:
+                cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
+            except Undecided as error:
+                cut.note(error, 0)
+                end = error.partial if isinstance(error.partial, Limit) else None
+                run = error.partial if isinstance(error.partial, Trajectory) else None
+        run = end.trajectory if end is not None else run
+        # Times beyond the largest double are inf, and bounds that grow with them too.
+        with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
+            observations = [] if run is None or cut.interrupted else cut.all(lambda: monitor(facts, run))
+            observations += [] if end is None else _compare_limit(end, predictions)
+            if not cut.interrupted:
+                seen = tuple(cut.all(lambda: list(sights(facts, run, end, predictions))))
+    return Explanation(
+        problem,
+        tuple(findings),
+        tuple(predictions),
+        run,
+        end,
+        tuple(observations),
+        seen,
+        tuple(cut.troubles),
+        command,
+        cut.interrupted,
+        settings,
+        tuple(advice),
+    )
+
+
+@dataclass
+class _Cut:
+    """What was cut short on the way."""
+
+    troubles: list[str]
+    interrupted: bool
+
+    def all(self, work: Callable[[], list[Item]]) -> list[Item]:
+        """Return all that a stage finds, or what it has when it is stopped; nothing once Ctrl-C was pressed."""
+        if self.interrupted:
+            return []
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.note(Interrupted("interrupted; what was found so far is kept."))
+            return []
+        except Stopped as error:
+            self.note(error)
+            return error.partial if isinstance(error.partial, list) else []
+
+    def note(self, error: Undecided, place: int | None = None) -> None:
+        """Remember why something is missing."""
+        self.interrupted |= isinstance(error, Interrupted)
+        self.troubles.insert(len(self.troubles) if place is None else place, str(error))
+
+
+def _busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
+    if not (sys.stderr.isatty() if progress is None else progress):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def _compare_limit(end: Limit, predictions: list[Prediction]) -> list[Observation]:
+    """Compare the margin of a confirmed limit with every claim that gives the limit function."""
+    if end.kind != "margin":
+        return []
+    found = []
+    for one in predictions:
+        if one.function is None or one.margin is None:
+            continue
+        gap = abs(end.margin - one.margin)
+        text = f"the confirmed limit has margin {end.margin:.10g}, predicted {one.margin:.10g}."
+        noise = margin_rounding(end.problem.data, end.network.p)
+        same: bool | None = gap <= _SAME * abs(one.margin) + noise
+        if abs(one.margin) <= noise:
+            same, text = None, f"the predicted margin, {one.margin:.3g}, is rounding: cannot be told."
+        found.append(Observation(one.claim, same, end.margin, one.margin, _LIMIT, text, one.needs))
+    return found
+
+
+# -- the outcome -----------------------------------------------------------------------------------------
+
+
+def _summarize(found: Explanation) -> Summary:
+    lists: dict[bool | None, dict[str, list[Observation]]] = {True: {}, False: {}, None: {}}
+    for one in found.observations:
+        lists[one.consistent].setdefault(one.claim, []).append(one)
+    doubts = [
+        Verdict(f.claim, "whether it applies: " + "; ".join(_reason(c) for c in f.conditions if _open(c)))
+        for f in found.findings
+        if f.applies is None
+    ]
+    return Summary(
+        tuple(_verdict(name, group) for name, group in lists[True].items() if name not in lists[False]),
+        tuple(_verdict(name, group) for name, group in lists[False].items()),
+        tuple(Verdict("", sight.text) for sight in found.sights if not sight.covered_by),
+        (
+            *(_verdict(name, group) for name, group in lists[None].items()),
+            *doubts,
+            *(Verdict("", text) for text in found.troubles),
+        ),
+    )
+
+
+def _open(condition: Any) -> bool:
+    return condition.decides and condition.holds is None and not condition.assumed
+
+
+def _reason(condition: Any) -> str:
+    return f"{condition.name} ({condition.why.rstrip('.')})" if condition.why else str(condition.name)
+
+
+def _verdict(name: str, group: list[Observation]) -> Verdict:
+    """Collect the observations of one claim, what the limit says first; of broken promises, the least broken."""
+    sizes = [_discrepancy(one) for one in group]
+    if group[0].consistent is False:
+        order = sorted(range(len(group)), key=lambda k: np.inf if sizes[k] is None else float(sizes[k] or 0.0))
+    else:
+        last = [isinstance(one.where, str) and one.where == _LIMIT for one in group]
+        order = sorted(range(len(group)), key=lambda k: not last[k])
+    needs = dict.fromkeys(need for one in group for need in one.needs)
+    if not all(one.needs for one in group):
+        needs = {}  # one observation assumes nothing: that one decides
+    return Verdict(name, " ".join(group[k].text for k in order), tuple(needs), sizes[order[0]])
+
+
+def _discrepancy(one: Observation) -> float | None:
+    try:
+        measured, predicted = (np.asarray(value, dtype=np.float64) for value in (one.measured, one.predicted))
+    except (TypeError, ValueError):
+        return None
+    if measured.shape != predicted.shape or not measured.size:
+        return None
+    if not (np.isfinite(measured).all() and np.isfinite(predicted).all()):
+        return None
+    gap, size = np.abs(measured - predicted).max(), np.abs(predicted).max()
+    return float(gap / size) if size > 0 else float(gap)
+
+
+# -- as plain values -------------------------------------------------------------------------------------
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the numbers depend on."""
+    import platform
+    from importlib.metadata import version
+
+    packages = ("reluflow", "numpy", "scipy", "numba", "clarabel")
+    return {**{name: version(name) for name in packages}, "python": platform.python_version()}
+
+
+def _describe(problem: Problem) -> dict[str, Any]:
+    data, net = problem.data, problem.net
+    return plain(  # type: ignore[no-any-return]
+        {
+            "fingerprint": problem.fingerprint(),
+            "data": data.name,
+            "n": data.n,
+            "d": data.d,
+            "positives": data.positives.size,
+            "negatives": data.negatives.size,
+            "neurons": net.p,
+            "slope": net.slope,
+            "log_norm": net.log_norm(problem.train),
+            "loss": problem.loss.name,
+            "reduction": problem.reduction,
+            "train": problem.train,
+        }
+    )
+
+
+def _describe_run(run: Trajectory) -> dict[str, Any]:
+    kinds, counts = np.unique(run.events["kind"], return_counts=True)
+    return plain(  # type: ignore[no-any-return]
+        {
+            "records": len(run),
+            "phases": [phase._asdict() for phase in run.phases],
+            "events": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+            "log_time": run.log_time[-1],
+            "log_loss": run.log_loss[-1],
+            "settings": dict(run.settings),
+        }
+    )
+
+
+def _describe_limit(end: Limit) -> dict[str, Any]:
+    best, kkt = end.optimum, end.kkt
+    return plain(  # type: ignore[no-any-return]
+        {
+            "kind": end.kind,
+            "reason": end.reason,
+            "margin": end.margin,
+            "loss_floor": end.loss_floor,
+            "evidence": [item._asdict() for item in end.evidence],
+            "groups": [
+                {"sign": g.sign, "neurons": g.neurons, "direction": g.direction, "share": g.share} for g in end.groups
+            ],
+            "kkt": None if kkt is None else {"residual": kkt.residual, "balance": kkt.balance},
+            "optimum": None if best is None else {"lower": best.lower, "upper": best.upper, "exact": best.exact},
+            "network": _arrays(end.network),
+            "plateaus": [plateau.to_dict() for plateau in end.plateaus],
+        }
+    )
+
+
+def _arrays(net: Network) -> dict[str, Any]:
+    return {"W": net.W, "a": net.a, "slope": net.slope, "log_scale": net.log_scale}

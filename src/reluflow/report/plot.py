@@ -1,0 +1,73 @@
+"""One picture function for every result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..dynamics import Alignment, Limit, Trajectory
+from ..problem import Dataset, ProblemError
+from .alignment import MINUS, PLUS, check_picture, plot_alignment, written
+from .explanation import Explanation
+from .flow import plot_flow, plot_limit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot(result: Any, path: str | Path | None = None) -> Figure:
+    """Draw a result.
+
+    Parameters
+    ----------
+    result : Trajectory, Limit, Alignment, Explanation or Dataset
+        A run is drawn over time (`plot_flow`), a limit by its groups (`plot_limit`), an early phase by its sectors
+        (`plot_alignment`); an explanation as its limit, or as its run where there is no limit; a dataset as points
+        (the last two: data in the plane).
+    path : path, optional
+        Where to write; the ending chooses the format (png, svg, pdf).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A notebook shows it; ``figure.savefig`` writes it in any other form.
+
+    Examples
+    --------
+    >>> figure = plot(Dataset([[2, 1], [1, 2], [-3, -1]], [1, 1, -1]))
+    >>> len(figure.axes)
+    1
+    """
+    if isinstance(result, Explanation):
+        result = result.limit if result.limit is not None else result.trajectory
+    if isinstance(result, Trajectory):
+        return plot_flow(result, path)
+    if isinstance(result, Limit):
+        return plot_limit(result, path)
+    if isinstance(result, Alignment):
+        return plot_alignment(result, path)
+    if isinstance(result, Dataset):
+        return _plot_points(result, path)
+    raise ProblemError(
+        f"{type(result).__name__} was given, which has no picture; plot draws what flow, descend, limit, align and "
+        "explain return, and a Dataset of points in the plane."
+    )
+
+
+def _plot_points(data: Dataset, path: str | Path | None) -> Figure:
+    check_picture(data, Dataset, path)
+    if data.d != 2:
+        raise ProblemError(f"the picture of a dataset needs points in the plane; these have d = {data.d}.")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5, 5), layout="constrained")
+    axes = figure.subplots()
+    for sign, colour, mark, word in ((1, PLUS, "+", "positive"), (-1, MINUS, "_", "negative")):
+        at = data.y == sign
+        if at.any():
+            axes.scatter(data.X[at, 0], data.X[at, 1], c=colour, marker=mark, s=90, lw=2.2, label=f"{at.sum()} {word}")
+    axes.plot(0, 0, "k.", ms=4)
+    axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=data.name or "")
+    axes.margins(0.15)
+    axes.legend(loc="best", fontsize=8, framealpha=0.9)
+    return written(figure, path)

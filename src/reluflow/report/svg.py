@@ -1,0 +1,172 @@
+"""Small charts as SVG text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problem.arrays import Array
+from .flow import _BEND, _log_value, axis_place
+
+Tick = tuple[float, str, str]  #: place, text, exponent
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rectangle of a chart and the range of values it shows."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    width: int = 560
+    height: int = 250
+    left: int = 62
+    right: int = 26
+    top: int = 12
+    bottom: int = 44
+
+    def across(self, value: npt.ArrayLike) -> Array:
+        """Horizontal places of values, in pixels."""
+        low, high = self.x
+        room = self.width - self.left - self.right
+        return np.asarray(self.left + room * (np.asarray(value, dtype=float) - low) / ((high - low) or 1.0))
+
+    def down(self, value: npt.ArrayLike) -> Array:
+        """Vertical places of values, in pixels."""
+        low, high = self.y
+        room = self.height - self.top - self.bottom
+        return np.asarray(self.top + room * (high - np.asarray(value, dtype=float)) / ((high - low) or 1.0))
+
+
+def spread(values: npt.ArrayLike, *more: float, pad: float = 0.06, least: float = 0.0) -> tuple[float, float]:
+    """Range of the finite values with some room around it, and no narrower than ``least``."""
+    found = np.concatenate([np.ravel(np.asarray(values, dtype=float)), np.asarray(more, dtype=float)])
+    found = found[np.isfinite(found)]
+    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
+    room = max(pad * (high - low) or max(abs(high), 1.0) * pad, (least - (high - low)) / 2)
+    return low - room, high + room
+
+
+def log_ticks(low: float, high: float, most: int) -> list[Tick]:
+    """Ticks of the axis of `axis_place`: powers of ten up to the bend, powers of e beyond it."""
+    found = [(k * np.log(10.0), "1" if k == 0 else "10", "" if k == 0 else str(k)) for k in range(-4, 5)]
+    for k in range(2, 300):
+        place = float(axis_place(10.0**k))
+        power = str(10**k) if k < 4 else f"10{str(k).translate(_RAISED)}"
+        found += [(-place, "e", f"-{power}"), (place, "e", power)]
+        if place > max(abs(low), abs(high)):
+            break
+    found = sorted(tick for tick in found if low <= tick[0] <= high)
+    if len(found) < 2:
+        bottom, top = (_log_value(v) if abs(v) > _BEND else v for v in (low, high))
+        if max(abs(bottom), abs(top)) <= _BEND:
+            values = linear_ticks(float(np.exp(bottom)), float(np.exp(top)), 4)
+            return [(float(np.log(v)), text, "") for v, text, _ in values]
+        return [(float(axis_place(v)), "e", text) for v, text, _ in linear_ticks(bottom, top, 4)]
+    room = (high - low) / most
+    kept: list[Tick] = []
+    for tick in found:
+        if not kept or tick[0] - kept[-1][0] >= room:
+            kept.append(tick)
+    return kept
+
+
+def linear_ticks(low: float, high: float, most: int = 5) -> list[Tick]:
+    """Round numbers between two values."""
+    raw = (high - low) / most
+    size = 10.0 ** np.floor(np.log10(raw))
+    step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw)
+    first = np.ceil(low / step)
+    marks = [float((first + k) * step) for k in range(2 * most + 2) if (first + k) * step <= high]
+    return [(m, f"{0.0 if abs(m) < 1e-9 * step else m:.6g}", "") for m in marks]
+
+
+def label(x: float, y: float, text: str, exponent: str = "", anchor: str = "middle", css: str = "tick") -> str:
+    """Place a text, with a raised exponent."""
+    raised = f'<tspan dy="-5" class="sup">{escape(exponent)}</tspan>' if exponent else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{css}">{escape(text)}{raised}</text>'
+
+
+def line(frame: Frame, x: Array, y: Array, css: str) -> str:
+    """Draw a curve; it is interrupted where a value is not finite."""
+    good = np.isfinite(x) & np.isfinite(y)
+    px, py = frame.across(x), frame.down(np.clip(y, *frame.y))
+    parts, pen = [], "M"
+    for k in range(x.size):
+        if good[k]:
+            parts.append(f"{pen}{px[k]:.1f} {py[k]:.1f}")
+        pen = "L" if good[k] else "M"
+    return f'<path d="{"".join(parts)}" class="curve {css}"/>' if parts else ""
+
+
+def level(frame: Frame, y: float, css: str) -> str:
+    """Draw a horizontal line across the chart."""
+    at = float(frame.down(y))
+    return f'<path d="M{frame.left} {at:.1f}H{frame.width - frame.right}" class="curve {css}"/>'
+
+
+def band(frame: Frame, start: float, end: float, colour: str) -> str:
+    """Shade a range of the horizontal axis."""
+    a, b = (float(frame.across(np.clip(v, *frame.x))) for v in (start, end))
+    height = frame.height - frame.top - frame.bottom
+    return f'<rect x="{a:.1f}" y="{frame.top}" width="{max(b - a, 0):.1f}" height="{height}" fill="{colour}"/>'
+
+
+def bars(frame: Frame, edges: Array, heights: Array, css: str) -> str:
+    """Draw bars between the edges."""
+    left, right = frame.across(edges[:-1]), frame.across(edges[1:])
+    top, floor = frame.down(heights), float(frame.down(max(0.0, frame.y[0])))
+    return "".join(
+        f'<rect x="{a + 0.5:.1f}" y="{t:.1f}" width="{max(b - a - 1, 0.8):.1f}" height="{floor - t:.1f}" '
+        f'class="{css}"/>'
+        for a, b, t in zip(left, right, top, strict=True)
+        if floor - t > 0
+    )
+
+
+def chart(
+    frame: Frame,
+    title: str,
+    body: Iterable[str],
+    x_ticks: Sequence[Tick],
+    y_ticks: Sequence[Tick],
+    x_label: str,
+    y_label: str,
+    css: str = "",
+    under: Iterable[str] = (),
+) -> str:
+    """Put axes around what was drawn."""
+    bottom, right = frame.height - frame.bottom, frame.width - frame.right
+    axes = []
+    for value, text, exponent in x_ticks:
+        x = float(frame.across(value))
+        axes.append(f'<path d="M{x:.1f} {bottom}v5" class="axis"/>')
+        axes.append(label(x, bottom + 18, text, exponent))
+    for value, text, exponent in y_ticks:
+        y = float(frame.down(value))
+        axes.append(f'<path d="M{frame.left} {y:.1f}H{right}" class="grid"/>')
+        axes.append(label(frame.left - 7, y + 4, text, exponent, "end"))
+    axes.append(f'<path d="M{frame.left} {frame.top}V{bottom}H{right}" class="axis"/>')
+    axes.append(label((frame.left + right) / 2, frame.height - 8, x_label, css="name"))
+    middle = (frame.top + bottom) / 2
+    axes.append(f'<g transform="rotate(-90 13 {middle})">{label(13, middle, y_label, css="name")}</g>')
+    limits = f'data-left="{frame.left}" data-right="{right}" data-top="{frame.top}" data-bottom="{bottom}"'
+    return (
+        f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
+        f'<svg viewBox="0 0 {frame.width} {frame.height}" role="img" aria-label="{escape(title)}" '
+        f'class="{css}" {limits}>'
+        f"{''.join(under)}{''.join(axes)}{''.join(body)}</svg></figure>"
+    )
+
+
+def key(entries: Iterable[tuple[str, str]]) -> str:
+    """Explain the curves: pairs of style and words."""
+    items = "".join(
+        f'<span><svg width="26" height="10"><path d="M1 5H25" class="curve {css}"/></svg>{escape(words)}</span>'
+        for css, words in entries
+    )
+    return f'<p class="key">{items}</p>'

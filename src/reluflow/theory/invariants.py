@@ -1,0 +1,138 @@
+"""What every gradient flow of a two-layer network keeps, on any data and at any scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..dynamics import Trajectory
+from ..problem import check_time
+from .accuracy import accuracy, rounding
+from .base import Array, Claim, Condition, Observation
+from .facts import Facts
+from .watch import Flags, judged, when
+
+
+class Balance(Claim):
+    """C-INV1."""
+
+    id = "C-INV1"
+    paper = "PL"
+    statement = "a_j^2 - |w_j|^2 is constant; where it is >= 0 and a_j(0) != 0, a_j never changes sign."
+    falsifier = "a run in which a_j^2 - |w_j|^2 drifts by more than the integration error, or such an a_j changes sign."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers,)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        drift, tol = run.balance_drift(), 4 * accuracy(run).sizes  # squares, now and at the start
+        worst = int(np.argmax(drift))
+        text = f"largest relative drift of a_j^2 - |w_j|^2: {drift[worst]:.3g} at {when(run.log_time[worst])}."
+        found = [judged(self, run, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
+        held = facts.net.log_outs >= facts.log_norms - rounding(facts.log_norms)
+        held &= facts.signs != 0
+        flipped = held & (run.signs != facts.signs).any(axis=0)
+        j = int(np.argmax(flipped))
+        text = f"neuron {j} changes the sign of its output." if flipped.any() else "no such a_j changes sign."
+        found.append(judged(self, run, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
+        return tuple(found)
+
+
+class Pairs(Claim):
+    """C-INV2."""
+
+    id = "C-INV2"
+    paper = "ML"
+    statement = "While neurons j and k have the same active samples, w_j.w_k - a_j a_k is constant."
+    falsifier = "two neurons with equal active sets between two records and a different w_j.w_k - a_j a_k."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers,)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        units = facts.data.X / facts.data.norms[:, None]
+        worst, where, pairs, on = 0.0, None, 0, accuracy(run).kink
+        before: Array | None = None
+        for k in range(len(run)):
+            check_time("going through the run")
+            cosine = run.directions[k] @ units.T
+            if before is not None:
+                stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
+                stable &= ~np.isin(np.arange(run.p), _changing(run, k))
+                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
+                stable &= accuracy(run).followed(k - 1) & accuracy(run).followed(k)
+                size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
+                pairs += count
+                if size > worst:
+                    worst, where = size, (k, *pair)
+            before = cosine
+        if not pairs:
+            return (self.seen(None, "no two neurons had the same active samples over a step."),)
+        tol = 4 * accuracy(run).sizes
+        text = f"largest relative change of w_j.w_k - a_j a_k in a step: {worst:.3g} ({pairs} comparisons)."
+        return (judged(self, run, worst <= tol, text, worst, tol, where),)
+
+
+def _changing(run: Trajectory, record: int) -> npt.NDArray[np.int64]:
+    """Neurons with an event in the step before a record."""
+    times = run.events["log_time"]
+    inside = (times >= run.log_time[record - 1]) & (times <= run.log_time[record])
+    return np.asarray(run.events["neuron"][inside])
+
+
+def _pair_drift(
+    run: Trajectory, k: int, active: Flags, members: npt.NDArray[np.intp]
+) -> tuple[float, tuple[int, int], int]:
+    """Largest relative change of the invariant in step k, each neuron against the first one of its pattern."""
+    leader: dict[bytes, int] = {}
+    worst, pair, count = 0.0, (0, 0), 0
+    for j in members.tolist():
+        first = leader.setdefault(active[j].tobytes(), j)
+        if first == j:
+            continue
+        count += 1
+        values = []
+        top = max(_log_size(run, r, first) + _log_size(run, r, j) for r in (k - 1, k))
+        for r in (k - 1, k):
+            inner = float(run.directions[r, first] @ run.directions[r, j])
+            weights = run.log_norms[r, first] + run.log_norms[r, j] - top
+            outs = run.log_outs[r, first] + run.log_outs[r, j] - top
+            sign = int(run.signs[r, first]) * int(run.signs[r, j])
+            values.append(inner * np.exp(weights) - sign * np.exp(outs))
+        if abs(values[1] - values[0]) > worst:
+            worst, pair = float(abs(values[1] - values[0])), (first, j)
+    return worst, pair, count
+
+
+def _log_size(run: Trajectory, record: int, neuron: int) -> float:
+    return float(max(run.log_norms[record, neuron], run.log_outs[record, neuron]))
+
+
+class Directions(Claim):
+    """C-INV3."""
+
+    id = "C-INV3"
+    paper = "ML"
+    statement = "From a balanced start a_j = s_j |w_j| for ever, so directions obey u' = s P_u D, (log|w|)' = s u.D."
+    falsifier = "a run from a balanced start in which |a_j| and |w_j| part."
+    test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (facts.both_layers, facts.balanced)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(run.log_norms - run.log_outs)
+        # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
+        with np.errstate(under="ignore", invalid="ignore"):
+            shrunk = np.maximum.accumulate(run.log_norms, axis=0) - run.log_norms
+            gap = np.nan_to_num(gap * np.exp(-2 * shrunk))
+        k, j = divmod(int(np.argmax(gap)), run.p)
+        tol = 2 * accuracy(run).sizes + float(gap[0].max())  # the start is balanced to rounding
+        text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
+        return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
+
+
+INVARIANTS: tuple[Claim, ...] = (Balance(), Pairs(), Directions())

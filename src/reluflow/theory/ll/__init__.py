@@ -1,0 +1,1 @@
+"""Lyu, Li, Wang & Arora: symmetric and separable data."""

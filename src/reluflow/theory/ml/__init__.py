@@ -1,0 +1,1 @@
+"""Min, Mallada & Vidal: early alignment."""

@@ -1,0 +1,1 @@
+"""Phuong & Lampert: orthogonally separable data."""

@@ -1,0 +1,512 @@
+"""The limit of training on orthogonally separable data (Phuong and Lampert, and what sharpens it)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...dynamics import Trajectory
+from ...problem import Network
+from ...problem.words import count
+from ...sectors import exact_signs
+from ..accuracy import margin_rounding
+from ..base import Array, Claim, Condition, Observation, Prediction, assume
+from ..facts import Facts
+from ..ll.watch import series
+from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
+from ..watch import Flags, Trend, Watch, judged, trend, watch, when
+
+_DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
+
+#: Relative accuracy of the margins of the classes.
+_SOLVED = 1e-9
+
+#: Subsets of samples whose independence is looked at before general position is left open.
+_SUBSETS = 20_000
+
+
+# -- the conditions of the theorem ------------------------------------------------------------------------
+
+
+def theorem_conditions(facts: Facts) -> tuple[Condition, ...]:
+    """PL-A, 1 to 7, the fourth and the sixth in parts."""
+    logistic = facts.loss.name == "logistic"
+    why = "the loss is logistic." if logistic else "the exponential loss is covered by the derived PL-T1' only."
+    flow = "a Problem is a gradient flow; runs of discrete methods are compared with it."
+    found = [
+        facts.orthogonal,
+        Condition("logistic loss", logistic, "proved", facts.loss.name, "logistic", why=why),
+        Condition("gradient flow", True, "proved", why=flow),
+        *flow_conditions(facts),
+        small_enough(facts),
+    ]
+    if not facts.orthogonal.holds:  # the margins of the classes need not exist
+        return (*found, facts.both_classes)
+    found += [_spanning(facts), _positive_multipliers(facts), _general_position(facts), _off_hyperplanes(facts)]
+    generic = assume(
+        "generic data and start", "'almost every' cannot be checked; known exceptions are listed beside it."
+    )
+    return (*found, not_on_ray(facts), generic, facts.both_classes)
+
+
+def _spanning(facts: Facts) -> Condition:
+    ranks = tuple(solution.rank for solution in solved(facts))
+    d = facts.data.d
+    why = f"the tight samples of the classes span {' and '.join(map(str, ranks))} of {d} dimensions."
+    return Condition("support examples of each class span", min(ranks) == d, "numerical", ranks, d, why=why)
+
+
+def _positive_multipliers(facts: Facts) -> Condition:
+    zero = sorted({int(i) for s in solved(facts) for i in np.setdiff1d(s.support, s.active)})
+    why = f"tight samples without multiplier: {zero[:5]}." if zero else "every tight sample has a positive multiplier."
+    return Condition("positive multipliers on the support", not zero, "numerical", len(zero), 0, zero or None, why)
+
+
+def _general_position(facts: Facts) -> Condition:
+    """Any min(n, d) samples are independent, as far as numerical ranks can tell."""
+    name, data = "samples in general position", facts.data
+    size = min(data.n, data.d)
+    if comb(data.n, size) * size**3 > 1000 * _SUBSETS:
+        return assume(name, f"there are too many subsets of {size} samples to look at.")
+    units = data.X / data.norms[:, None]
+    for members in combinations(range(data.n), size):
+        values = np.linalg.svd(units[list(members)], compute_uv=False)
+        if values[-1] <= 1e-12 * values[0]:
+            why = f"samples {list(members)} are dependent."
+            return Condition(name, False, "numerical", float(values[-1]), 0.0, members, why)
+    return Condition(name, True, "numerical", why=f"any {size} samples are independent.")
+
+
+def _off_hyperplanes(facts: Facts) -> Condition:
+    on = np.argwhere(exact_signs(facts.net.W, facts.data.X) == 0)
+    name = "no neuron starts on a hyperplane"
+    if on.size:
+        j, i = (int(v) for v in on[0])
+        return Condition(name, False, "proved", len(on), 0, (j, i), f"w_{j}(0).x_{i} = 0 exactly.")
+    return Condition(name, True, "proved", 0, 0, why="w_j(0).x_i != 0 for all neurons and samples.")
+
+
+# -- the limit as numbers and as a network -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LimitFunction:
+    """``factor (phi(w+.x) - phi(w-.x))`` (PL-C1); None for a class without samples."""
+
+    factor: float
+    plus: Array | None
+    minus: Array | None
+
+    def __call__(self, points: npt.ArrayLike) -> Array:
+        """Return the values at the points, shape (n,)."""
+        X = np.asarray(points, dtype=np.float64)
+        up, down = (0.0 if w is None else np.maximum(X @ w, 0.0) for w in (self.plus, self.minus))
+        return np.asarray(self.factor * (up - down))
+
+
+def limit_function(facts: Facts, factor: float) -> LimitFunction:
+    """Return the limit of PL-C1, up to the factor."""
+    return LimitFunction(factor, *(None if one is None else one.w for one in facts.class_margins))
+
+
+def limit_network(facts: Facts) -> Network:
+    """One neuron a class with q_i = w_+-.x_i: the KKT point of PL-LC1 (the split inside a group is free)."""
+    rows, outs = [], []
+    for sign, solution in zip((1.0, -1.0), facts.class_margins, strict=True):
+        if solution is not None:
+            size = sqrt(1 / solution.margin)
+            rows.append(solution.direction * size)
+            outs.append(sign * size)
+    return Network(np.array(rows), np.array(outs))
+
+
+def limit_directions(facts: Facts) -> Array:
+    """Class max-margin directions for the neurons of the two groups, zero for the others."""
+    directions = np.zeros_like(facts.net.W)
+    for members, solution in zip(facts.groups[:2], facts.class_margins, strict=True):
+        if solution is not None:
+            directions[members] = solution.direction
+    return directions
+
+
+class Correction(NamedTuple):
+    """How the limits of PL-T1' are approached, to first order in 1/log t.
+
+    ``|W_J|^2 / log t = |w| (1 + (log log t + c)/log t)`` with the c of each group (nan for an empty class), and
+    ``margin = limit - rate/log t``, for a small start; a large one adds what `misalignment` measures.
+    """
+
+    plus: float
+    minus: float
+    margin_rate: float
+
+
+def first_correction(facts: Facts) -> Correction | None:
+    r"""Constants of the first correction; None where tight samples are degenerate or do not span their class.
+
+    (What a group has orthogonal to its tight samples stays, adds to the norm, and is not known in advance.)
+
+    The tight samples of a class share its loss like their multipliers, :math:`r e^{-q_i} = L p_i`,
+    :math:`p = \alpha/\sum\alpha`. With :math:`|W_J|^2 |w| = \sum \alpha_i q_i` and :math:`t \log t\, L \to |w|/2`
+
+    .. math:: |W_J|^2 = |w| (\log t + \log\log t + \log(2r/|w|) + H(p)), \qquad
+              q_{\min} = \log t + \log\log t + \log(2r/|w|) - \log \max p .
+    """
+    total, norms, margins, found = margin_pair(facts).total, 0.0, [], []
+    for sign, solution in zip((1, -1), facts.class_margins, strict=True):
+        if solution is None:
+            found.append(np.nan)
+            continue
+        members = facts.data.X[facts.data.y * sign > 0]
+        if solution.degenerate or solution.rank < np.linalg.matrix_rank(members / np.abs(members).max()):
+            return None
+        p = solution.dual[solution.active] / solution.dual.sum()
+        common = log(2 * facts.problem.weight * solution.margin)
+        found.append(common - float(p @ np.log(p)))
+        norms += found[-1] / solution.margin
+        margins.append(common - log(p.max()))
+    return Correction(found[0], found[1], (norms / total - min(margins)) / (2 * total))
+
+
+def misalignment(seen: Watch, group: Flags) -> float:
+    r"""Size that a group has in excess of what its function needs, in the limit.
+
+    Within a group :math:`C = W W^T - a a^T` is constant (C-INV2), so :math:`|W^T a| = |a|^2 + \hat a^T C \hat a/2` for
+    large a: the norm stays larger than for aligned neurons by :math:`-\hat a^T C \hat a/2`.
+    """
+    k, run = seen.all_trapped, seen.run
+    with np.errstate(under="ignore"):
+        W = np.exp(run.log_norms[k, group])[:, None] * run.directions[k, group]
+        a = np.exp(run.log_outs[k, group])
+        last = np.exp(run.log_outs[-1, group] - run.log_outs[-1, group].max())
+    unit = last / np.linalg.norm(last)
+    return float(((unit @ a) ** 2 - np.sum((unit @ W) ** 2)) / 2)
+
+
+def _shrinking(
+    claim: Claim, seen: Watch, name: str, error: Array, measured: float, limit: float, nothing: float | None = None
+) -> Observation:
+    """Whether an error over the late records tends to 0; ``nothing``: how well what it is made of is known."""
+    run, floor = seen.run, 2 * seen.error.sizes if nothing is None else nothing
+    found: Trend = trend(run.log_time[seen.late], error, seen.settled, floor)
+    text = f"{name}: {measured:.6g}, limit {limit:.6g}, error {found.error:.3g} = {found.rate:.3g}/log t"
+    text += f" at {when(run.log_time[-1])} (falls like (log t)^{found.exponent:.2g})."
+    if found.error <= floor:
+        text = f"{name}: {measured:.6g}, the limit to rounding, at {when(run.log_time[-1])}."
+    if found.kept is None:
+        text = f"{name}: {measured:.6g}, limit {limit:.6g}; the run does not reach far enough to tell."
+    return judged(claim, run, found.kept, text, measured, limit, len(run) - 1)
+
+
+class MainTheorem(Claim):
+    """PL-T1."""
+
+    id = "PL-T1"
+    paper = "PL"
+    statement = "Every neuron becomes dead or parallel to the max-margin vector of its class (in the limit)."
+    falsifier = "trapped neurons whose angle to w+ or w- stops shrinking as log t grows."
+    test = _DOCTORED
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return theorem_conditions(facts)
+
+    def prediction(self, facts: Facts) -> Prediction:
+        groups = facts.groups
+        text = (
+            f"{count(groups.plus.size, 'neuron converges', 'neurons converge')} in direction to w+, "
+            f"{groups.minus.size} to w-, {groups.dead.size} dead at the end; the split inside a group is not predicted."
+        )
+        # As printed the probability is that not all neurons die (PL-E10).
+        sure = 1 - 2.0**-facts.net.p
+        return self.promise(text, directions=limit_directions(facts), groups=groups, probability=sure)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        return direction_trends(self, facts, run)
+
+
+def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    """Whether ``1 - cos(w_j, w_+-)`` shrinks, for the worst neuron of each class."""
+    seen = watch(facts, run)
+    if seen.all_trapped is None:
+        j = int(np.argmin(seen.trapped[-1]))
+        return (claim.seen(None, f"neuron {j} is not trapped by the end of the run: nothing is claimed of it."),)
+    found = []
+    for name, group, solution in zip(("w+", "w-"), seen.members(-1), facts.class_margins, strict=True):
+        if solution is None or not group.any():
+            continue
+        # |u - w|^2 / 2 = 1 - cos, without cancellation
+        error = (np.square(run.directions[seen.late][:, group] - solution.direction).sum(axis=2) / 2).max(axis=1)
+        if not error.size:
+            now = float((np.square(run.directions[-1, group] - solution.direction).sum(axis=1) / 2).max())
+            text = f"1 - cos of the worst neuron with {name}: {now:.6g}; the run ends before every sample is fitted."
+            found.append(claim.seen(None, text, now, 0.0, len(run) - 1))
+            continue
+        last = float(error[-1])
+        found.append(_shrinking(claim, seen, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
+    return tuple(found) or (claim.seen(None, "every neuron is dead: nothing converges."),)
+
+
+class Probability(Claim):
+    """PL-T1p."""
+
+    id = "PL-T1p"
+    paper = "PL"
+    statement = (
+        "Over a symmetric draw, each class gets a neuron except with probability <= 2^-m+ + 2^-m-; else L stalls."
+    )
+    falsifier = (
+        "a class without neurons whose loss falls below n_+- l(0), or draws that fail more often than the bound."
+    )
+    test = _DOCTORED
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        draw = assume("directions drawn symmetrically", "the network given is one draw; its law is not visible in it.")
+        return (*flow_conditions(facts), facts.orthogonal, draw)
+
+    def bounds(self, facts: Facts) -> dict[str, float]:
+        plus, minus = int((facts.signs > 0).sum()), int((facts.signs < 0).sum())
+        wanted = [m for m, there in ((plus, facts.data.positives.size), (minus, facts.data.negatives.size)) if there]
+        p = facts.net.p
+        return {
+            "failure (as printed)": 2.0**-p,
+            "failure (as corrected)": min(1.0, sum(2.0**-m for m in wanted)),
+            "failure with fair signs": min(1.0, len(wanted) * 0.75**p),
+        }
+
+    def prediction(self, facts: Facts) -> Prediction:
+        sure, failure = guaranteed(facts), self.bounds(facts)["failure (as corrected)"]
+        text = (
+            f"both classes get a neuron except with probability at most {failure:.3g}; in this draw {sure.plus.size} "
+            f"neurons are certain to carry the positive class and {sure.minus.size} the negative one."
+        )
+        return self.promise(text, probability=1 - failure)
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        seen, data = watch(facts, run), facts.data
+        if seen.all_trapped is None:
+            return (self.seen(None, "not every neuron is trapped by the end of the run."),)
+        groups = seen.members(-1)
+        empty = [
+            members.size
+            for members, group in zip((data.positives, data.negatives), groups, strict=True)
+            if not group.any()
+        ]
+        floor = facts.problem.weight * float(facts.loss.value(0.0)) * sum(empty)
+        if floor == 0:
+            return (self.seen(True, "each class present has a neuron: the loss can vanish.", 0.0, 0.0),)
+        measured = float(run.loss[-1])
+        text = f"a class without neurons keeps its loss: {measured:.6g}, floor {floor:.6g}."
+        kept = bool(run.log_loss[-1] >= log(floor) - seen.error.log_loss[-1])
+        return (judged(self, run, kept, text, measured, floor, len(run) - 1),)
+
+
+class SharpLimit(Claim):
+    """PL-T1'."""
+
+    id = "PL-T1'"
+    paper = "PL"
+    statement = (
+        "Once all neurons are trapped: margin, shares, norms, loss and stable rank tend to closed forms in |w+-|."
+    )
+    falsifier = "a run with all neurons trapped in which one of these quantities stays away from its limit."
+    test = _DOCTORED
+    sources = ("lyu-li", "ji-telgarsky")
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return (*flow_conditions(facts), facts.orthogonal, not_on_ray(facts), small_enough(facts), alive(facts))
+
+    def bounds(self, facts: Facts) -> dict[str, float]:
+        pair = margin_pair(facts)
+        found = {
+            "margin": 1 / (2 * pair.total),
+            "share_plus": pair.plus / pair.total,
+            "stable_rank": pair.stable_rank,
+            "nu_plus": pair.plus,
+            "nu_minus": pair.minus,
+            "loss_times_t_log_t": pair.total / 2,
+        }
+        for name, size in (("u_squared", pair.plus), ("z_squared", pair.minus)):
+            if size:
+                found[name] = 1 / (size * pair.total)
+        rates = first_correction(facts)
+        if rates is not None:
+            found["margin_rate"] = rates.margin_rate
+            found |= {
+                name: value
+                for name, value in (("nu_plus_constant", rates.plus), ("nu_minus_constant", rates.minus))
+                if not np.isnan(value)
+            }
+        return found
+
+    def prediction(self, facts: Facts) -> Prediction:
+        b, factor = self.bounds(facts), 1 / (2 * margin_pair(facts).total)
+        text = (
+            f"the normalised margin tends to {b['margin']:.10g}, the share of the positive group to "
+            f"{b['share_plus']:.10g}, the stable rank to {b['stable_rank']:.10g}, t log t times the loss to "
+            f"{b['loss_times_t_log_t']:.10g}."
+        )
+        return self.promise(
+            text,
+            function=limit_function(facts, factor),
+            directions=limit_directions(facts),
+            groups=facts.groups,
+            network=limit_network(facts).normalized(),
+            margin=b["margin"],
+        )
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        seen, b = watch(facts, run), self.bounds(facts)
+        if seen.all_trapped is None:
+            return (self.seen(None, "not every neuron is trapped by the end of the run: nothing is claimed."),)
+        late = seen.late
+        groups, wanted = seen.members(-1), (facts.data.positives.size, facts.data.negatives.size)
+        if any(w and not g.any() for w, g in zip(wanted, groups, strict=True)):
+            return (self.seen(None, "a class ended without neurons: nothing is claimed of the whole."),)
+        if late.size == 0:
+            return (self.seen(None, "the run ends before every sample is clearly fitted."),)
+        L = run.log_time[late]
+        sizes = seen.log_group_norms()[late]
+        log_all = np.logaddexp.reduce(2 * run.log_norms[late], axis=1)
+        with np.errstate(under="ignore"):
+            values = {
+                "margin": (run.normalized_margin()[late], b["margin"]),
+                "share of the positive group": (np.exp(sizes[:, 0] - log_all), b["share_plus"]),
+                "stable rank": (run.stable_rank()[late], b["stable_rank"]),
+                "t log t loss": (np.exp(L + np.log(L) + run.log_loss[late]), b["loss_times_t_log_t"]),
+            }
+            for name, column in (("nu_plus", 0), ("nu_minus", 1)):
+                if wanted[column]:
+                    values[f"norm of the group over log t ({name})"] = (np.exp(sizes[:, column]) / L, b[name])
+        size = 2 * seen.error.sizes
+        together = float(seen.error.log_time[-1] + seen.error.log_loss[-1])
+        observed = [
+            _shrinking(
+                self,
+                seen,
+                name,
+                found - limit,
+                float(found[-1]),
+                limit,
+                (together if name == "t log t loss" else size) * abs(limit),
+            )
+            for name, (found, limit) in values.items()
+        ]
+        if "margin_rate" in b:
+            fitted = float((b["margin"] - values["margin"][0][-1]) * L[-1])
+            excess = sum(misalignment(seen, group) for group in groups if group.any())
+            rate = b["margin_rate"] + 2 * excess * b["margin"] ** 2
+            text = f"the margin is {fitted:.4g}/log t below its limit; to first order {rate:.4g}/log t."
+            # The next order is only smaller by log log t / log t: close is a sign of agreement, far apart is none.
+            close = abs(fitted - rate) <= 0.2 * abs(rate)
+            observed.append(self.seen(True if close else None, text, fitted, rate, len(run) - 1))
+        return tuple(observed)
+
+
+class Corollary(Claim):
+    """PL-C1."""
+
+    id = "PL-C1"
+    paper = "PL"
+    statement = "f(x)/|theta|^2 tends to u phi(w+.x) - z phi(w-.x), u = z = 1/(2(|w+| + |w-|)) with both groups alive."
+    falsifier = "a point at which f/|theta|^2 stays away from that as log t grows."
+    test = _DOCTORED
+    sources = ("lyu-li", "ji-telgarsky")
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return SharpLimit().conditions(facts)
+
+    def bounds(self, facts: Facts) -> dict[str, float]:
+        return {"u_and_z": 1 / (2 * margin_pair(facts).total)}
+
+    def prediction(self, facts: Facts) -> Prediction:
+        factor = self.bounds(facts)["u_and_z"]
+        text = f"f(x)/|theta|^2 tends to {factor:.10g} (phi(w+.x) - phi(w-.x))."
+        return self.promise(text, function=limit_function(facts, factor))
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        seen = watch(facts, run)
+        present = (facts.data.positives.size, facts.data.negatives.size)
+        if seen.late.size == 0 or any(w and not g.any() for w, g in zip(present, seen.members(-1), strict=True)):
+            return (self.seen(None, "the run does not reach the state that the statement is about."),)
+        units = np.unique(
+            np.vstack([facts.data.X / facts.data.norms[:, None], -facts.data.X / facts.data.norms[:, None]]), axis=0
+        )
+        units = units[:: max(1, len(units) // 200)]
+        function = limit_function(facts, self.bounds(facts)["u_and_z"])
+        limit = function(units)
+        values = np.array([run.network(int(k)).normalized().outputs(units) for k in seen.late])
+        error = np.abs(values - limit).max(axis=1)
+        worst = int(np.argmax(np.abs(values[-1] - limit)))
+        name = f"f/|theta|^2 at the worst of {len(units)} unit points"
+        nothing = 2 * seen.error.sizes * float(np.abs(limit).max())
+        return (_shrinking(self, seen, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
+
+
+def _two_groups(facts: Facts) -> tuple[Condition, ...]:
+    enough = facts.net.p >= 2
+    width = Condition("at least two neurons", enough, "proved", facts.net.p, 2, why=f"p = {facts.net.p}.")
+    return facts.relu, facts.both_layers, facts.orthogonal, facts.both_classes, width
+
+
+class KKTPoint(Claim):
+    """PL-LC1."""
+
+    id = "PL-LC1"
+    paper = "PL"
+    statement = (
+        "W = u w+^T + z w-^T, a = |w+|u - |w-|z with |u|^2 = 1/|w+|, |z|^2 = 1/|w-| is a KKT point, q_i = w_+-.x_i."
+    )
+    falsifier = "a KKT residual of that network above rounding."
+    test = "tests/theory/pl/test_claims.py::test_limit_network_is_a_kkt_point"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return _two_groups(facts)
+
+    def prediction(self, facts: Facts) -> Prediction:
+        total = margin_pair(facts).total
+        text = f"the network with one neuron a class is a KKT point with |theta|^2/2 = {total:.10g}."
+        return self.promise(text, network=limit_network(facts), margin=1 / (2 * total), bounds={"kkt_value": total})
+
+
+class GlobalOptimum(Claim):
+    """PL-LC1'."""
+
+    id = "PL-LC1'"
+    paper = "PL"
+    statement = (
+        "No ReLU network of any width has a normalised margin above 1/(2(|w+| + |w-|)); the KKT point attains it."
+    )
+    falsifier = "any network with a larger normalised margin on the data."
+    test = "tests/theory/pl/test_claims.py::test_limit_margin_is_the_global_one"
+
+    def conditions(self, facts: Facts) -> tuple[Condition, ...]:
+        return _two_groups(facts)
+
+    def bounds(self, facts: Facts) -> dict[str, float]:
+        total = margin_pair(facts).total
+        return {"largest_margin": 1 / (2 * total), "kkt_value": total}
+
+    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+        top = self.bounds(facts)["largest_margin"]
+        margins = np.nan_to_num(series(run).margin, nan=-np.inf)
+        k = int(np.argmax(margins))
+        if margins[k] == -np.inf:  # a zero network has none
+            return ()
+        text = f"largest normalised margin seen: {margins[k]:.10g}, at most {top:.10g} is possible."
+        kept = bool(margins[k] <= top * (1 + _SOLVED) + margin_rounding(facts.data, run.p))
+        return (self.seen(kept, text, float(margins[k]), top, k),)
+
+
+LIMITS: tuple[Claim, ...] = (
+    MainTheorem(),
+    Probability(),
+    SharpLimit(),
+    Corollary(),
+    KKTPoint(),
+    GlobalOptimum(),
+)

@@ -1,0 +1,1 @@
+"""Sarussi, Brutzkus & Globerson: linear teachers."""

@@ -1,0 +1,1 @@
+"""What tests share: second methods that use nothing of the package, and short ways to ask it."""
