@@ -175,4 +175,4 @@ def test_integer_and_single_precision_input_is_exact():
 
 def test_huge_requests_are_refused_before_allocation():
     with pytest.raises(DataError, match="GiB"):
-        arrays.check_size("X", 10**6, 10**5)
+        array_rules.check_size("X", 10**6, 10**5)
