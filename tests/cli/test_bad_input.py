@@ -250,7 +250,7 @@ def test_a_gzip_bomb_is_refused(refused, tmp_path, monkeypatch):
 
 def test_a_table_that_grows_too_large_is_refused_on_the_way(refused, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("1,2,1\n" * 5000)
-    monkeypatch.setattr("reluflow.problem.arrays.MAX_BYTES", 32000)
+    monkeypatch.setattr("reluflow.problem.checks.MAX_BYTES", 32000)
     refused(str(tmp_path / "a.csv"), "up to line [0-9]+ of shape .* would take")
 
 

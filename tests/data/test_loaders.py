@@ -454,7 +454,7 @@ def test_plain_values_survive_json():
     from enum import Enum
     from pathlib import Path
 
-    from reluflow.data import plain
+    from reluflow.problem.plain import plain
 
     class Kind(Enum):
         A = "a"

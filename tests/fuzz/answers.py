@@ -37,7 +37,7 @@ def problem(seed: int, k: int) -> rf.Problem | None:
     names = [name for name in rf.examples() if rf.example(name).data is not None]
     data = rf.example(str(rng.choice(names))).data
     slope = float(rng.choice([0.0, 0.1, 0.5]))
-    size = dict(scale=10.0 ** rng.uniform(-4, -1)) if rng.random() < 0.5 else dict(log_scale=rng.uniform(-300, -10))
+    size = {"scale": 10.0 ** rng.uniform(-4, -1)} if rng.random() < 0.5 else {"log_scale": rng.uniform(-300, -10)}
     net = rf.initialize(data.d, int(rng.integers(2, 12)), "balanced", seed=int(rng.integers(1000)), slope=slope, **size)
     return rf.Problem(data, net)
 

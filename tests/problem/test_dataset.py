@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reluflow import DataError, Dataset
+from reluflow.problem import checks
 
 coordinates = st.floats(-1e6, 1e6).filter(lambda v: v == 0 or abs(v) > 1e-100)
 
@@ -175,4 +176,4 @@ def test_integer_and_single_precision_input_is_exact():
 
 def test_huge_requests_are_refused_before_allocation():
     with pytest.raises(DataError, match="GiB"):
-        array_rules.check_size("X", 10**6, 10**5)
+        checks.check_size("X", 10**6, 10**5)

@@ -493,6 +493,6 @@ def _fail(
 def _dump(document: Mapping[str, Any]) -> str:
     import json
 
-    from ..data import plain
+    from ..problem.plain import plain
 
     return json.dumps({"schema": SCHEMA, **plain(document)}, indent=2, allow_nan=False)

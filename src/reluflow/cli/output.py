@@ -12,7 +12,7 @@ RUNS = (".npz", ".csv", ".tsv")
 def check_target(option: str, path: Path | None, endings: tuple[str, ...]) -> None:
     """Refuse a file that could not be written, before an hour is spent on what goes into it."""
     from ..problem import ProblemError
-    from ..problem.arrays import write_to
+    from ..problem.files import write_to
 
     try:
         if path is not None:

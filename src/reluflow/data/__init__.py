@@ -1,6 +1,5 @@
 """The data of the papers by name, examples with known answers, and files."""
 
-from .json import plain
 from .loaders import digits, load, save
 from .mnist import Fetched, cache_folder, fetch_mnist, mnist
 from .registry import CONSTRUCTIONS, Construction, make
@@ -30,7 +29,6 @@ __all__ = [
     "load",
     "make",
     "mnist",
-    "plain",
     "save",
     "summarize",
     "takes_data",

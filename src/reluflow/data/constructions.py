@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..problem import DataError, Dataset, check_size
-from ..problem.arrays import Array
+from ..problem.types import Array
 from .draw import beyond_margin, fair_signs, gaussian, half, labels, stream, teacher, two_gaussians
 from .registry import (
     CONSTRUCTIONS,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..problem import DataError, check_size
-from ..problem.arrays import Array
+from ..problem.types import Array
 
 
 def stream(seed: int, *key: int) -> np.random.Generator:

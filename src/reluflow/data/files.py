@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TextIO, cast
 
-from ..problem.arrays import MAX_BYTES
+from ..problem.checks import MAX_BYTES
 from ..problem.errors import DataError
 
 _GZIP = b"\x1f\x8b"
@@ -92,20 +92,3 @@ def read_at_most(stream: IO[bytes], limit: int) -> bytes:
         parts.append(part)
         limit -= len(part)
     return b"".join(parts)
-
-
-@contextmanager
-def replacing(file: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``file`` to write to; on success it takes the place of ``file`` at once."""
-    if not file.parent.is_dir():
-        raise DataError(f"{file} cannot be written: there is no folder {file.parent}. Make it first.")
-    if file.is_dir():
-        raise DataError(f"{file} cannot be written: it is a folder. Name a file.")
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, file)
-    except OSError as exc:
-        raise DataError(f"{file} cannot be written: {exc.strerror or exc}.") from None
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import check_size
-from ..problem.arrays import Array
 from ..problem.errors import DataError
+from ..problem.types import Array
 from .files import check_bytes, check_file, is_gzip, open_bytes, read_at_most, reading
 from .labels import Labels, signs
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..problem.arrays import is_number
+from ..problem.checks import is_number
 from ..problem.errors import DataError
 
 Labels = Mapping[Any, int]

@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset
-from ..problem.arrays import Shapes, is_number, read_npz
+from ..problem.checks import is_number
 from ..problem.columns import Columns, drop_words
 from ..problem.errors import DataError
-from .files import as_path, check_bytes, check_file, open_bytes, reading, replacing
+from ..problem.files import Shapes, read_npz, replacing
+from ..problem.plain import plain
+from .files import as_path, check_bytes, check_file, open_bytes, reading
 from .foreign import check_kind
 from .idx import as_pair, looks_like_idx, read_images, select
-from .json import plain
 from .labels import Labels, signs
 from .tables import read_table, write_table
 

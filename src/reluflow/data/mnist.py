@@ -16,7 +16,8 @@ from pathlib import Path
 
 from ..problem import Dataset
 from ..problem.errors import DataError
-from .files import as_path, check_file, open_bytes, read_at_most, reading, replacing
+from ..problem.files import replacing
+from .files import as_path, check_file, open_bytes, read_at_most, reading
 from .idx import as_pair, read_images
 from .loaders import finish
 

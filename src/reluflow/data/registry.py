@@ -13,7 +13,8 @@ from typing import Annotated, Any, NamedTuple, ParamSpec, get_type_hints
 import numpy as np
 
 from ..problem import DataError, Dataset
-from ..problem.arrays import Array, is_number
+from ..problem.checks import is_number
+from ..problem.types import Array
 
 P = ParamSpec("P")
 

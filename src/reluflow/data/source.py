@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..problem import Dataset, Loss, Network, Problem, ProblemError, initialize
-from ..problem.arrays import opened
+from ..problem.checks import opened
 from ..problem.columns import PREPARATIONS, Columns, find_column, find_columns, frame_names
 from ..problem.errors import DataError
 from .labels import Labels

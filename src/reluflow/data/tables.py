@@ -15,10 +15,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..problem import Dataset, check_size
-from ..problem.arrays import Array
 from ..problem.columns import Columns, find_column, find_columns, split_columns
 from ..problem.errors import DataError
-from .files import check_file, open_text, reading, replacing
+from ..problem.files import replacing
+from ..problem.types import Array
+from .files import check_file, open_text, reading
 from .labels import Labels, as_number, signs
 
 _DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}  # a space stands for any run of blanks

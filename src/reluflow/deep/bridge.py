@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..problem import Dataset, Network, Problem
-from ..problem.arrays import Array
 from ..problem.errors import ProblemError
 from ..problem.network import check_slope
+from ..problem.types import Array
 from .head import layers_by_running
 from .layers import Layers, network_of, with_constant
 from .need import as_doubles, torch_for

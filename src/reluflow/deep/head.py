@@ -11,9 +11,9 @@ import numpy as np
 
 from ..data.labels import signs
 from ..problem import Dataset, Problem
-from ..problem.arrays import Array
 from ..problem.errors import DataError, ProblemError
 from ..problem.network import check_slope
+from ..problem.types import Array
 from .layers import Layers, network_of
 from .need import as_doubles, torch_for
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Dataset, Network
-from ..problem.arrays import Array
 from ..problem.errors import ProblemError
+from ..problem.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from ..margins import class_margins
 from ..problem import Dataset
-from ..problem.arrays import Array, as_float_array, check_size
+from ..problem.checks import as_float_array, check_size
 from ..problem.errors import DataError, ProblemError
+from ..problem.types import Array
 from ..sectors import gram_signs
 from .head import place, run_model
 from .need import as_doubles, torch_for

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.arrays import Array
 from ..problem.errors import ProblemError
+from ..problem.types import Array
 
 
 def torch_for(what: str) -> Any:

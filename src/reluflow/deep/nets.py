@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..problem.arrays import is_number
+from ..problem.checks import is_number
 from ..problem.errors import ProblemError
 from .need import torch_for
 

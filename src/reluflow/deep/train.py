@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..problem import Dataset
-from ..problem.arrays import Array, is_number
+from ..problem.checks import is_number
 from ..problem.errors import ProblemError
+from ..problem.types import Array
 from .head import evaluating, place, run_model
 from .need import as_doubles, torch_for
 

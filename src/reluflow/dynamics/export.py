@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..problem.arrays import Array
+from ..problem.types import Array
 
 if TYPE_CHECKING:
     import xarray

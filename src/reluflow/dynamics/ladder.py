@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, require_problem, time_left
 from ..problem import time_limit as within
-from ..problem.arrays import Array, is_number
+from ..problem.checks import is_number
+from ..problem.types import Array
 from .flow.flow import Until, flow
 from .trajectory import Trajectory
 

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, Network, Problem, ProblemError, check_time
-from ..problem.arrays import Array, is_number, read_npz, writing
+from ..problem.checks import is_number
+from ..problem.files import read_npz, writing
+from ..problem.types import Array, Signs
 from ..problem.words import count
 
 if TYPE_CHECKING:
     import xarray
 
-Signs = npt.NDArray[np.int8]
 Events = npt.NDArray[np.void]
 
 #: One row an event. Kinds: ``activate``, ``deactivate``: the neuron crosses the hyperplane of the sample; ``slide``:

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time, require_dataset
-from ..problem.arrays import Array
 from ..problem.network import check_slope
+from ..problem.types import Array
 from .hard.rows import EPS, Rows
 from .hard.search import Candidate, search
 from .hard.solution import MarginSolution, as_rows, hard_margin, solve

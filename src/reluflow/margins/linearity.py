@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network, ProblemError, check_time
-from .networks import Array, check_network, relative_weights
+from ..problem.types import Array
+from .networks import check_network, relative_weights
 
 # Exact arithmetic on more weights than this takes too long to be worth it.
 _EXACT_WEIGHTS = 20_000

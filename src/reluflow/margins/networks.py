@@ -11,8 +11,7 @@ import numpy.typing as npt
 from ..problem import Dataset, Loss, Network, ProblemError, require_dataset
 from ..problem.loss import LossName
 from ..problem.network import Train, check_train, misfit
-
-Array = npt.NDArray[np.float64]
+from ..problem.types import Array
 
 # Beyond e^600 or below e^-600 the scale decides alone; doubles end at e^709.
 _LOG_RANGE = 600.0

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Dataset, NotSeparable, ProblemError
-from ..problem.arrays import Array
 from ..problem.network import check_slope
+from ..problem.types import Array, Index
 from ..problem.words import count
-from .hard.rows import Index
 from .hard.solution import MarginSolution, hard_margin
 
 

@@ -1,6 +1,6 @@
 """The problem model: data, network, loss, initialisation, errors."""
 
-from .arrays import check_size
+from .checks import check_size
 from .dataset import Dataset, require_dataset
 from .errors import (
     BudgetExceeded,

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arrays import Array, check_size, is_number
+from .checks import check_size, is_number
 from .errors import DataError
+from .types import Array
 
 #: What `prepare` does, by the words used for it everywhere: Python, data arguments, the command line.
 PREPARATIONS = ("drop_columns", "center", "standardize", "bias")

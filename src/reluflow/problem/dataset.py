@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, as_float_array, check_range, check_size, digest, is_number, opened
+from .checks import as_float_array, check_range, check_size, is_number, opened
 from .columns import Columns, Step, check_names, find_columns, frame_names, prepare, repeat, row_numbers
+from .digest import digest
 from .errors import DataError, ProblemError
+from .types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, as_float_array, check_size, is_number
+from .checks import as_float_array, check_size, is_number
 from .errors import ProblemError
 from .network import Network, check_slope
+from .types import Array
 
 Scheme = Literal["balanced", "gaussian", "balanced-gaussian", "two-sign", "he", "uniform"]
 

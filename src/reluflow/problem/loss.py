@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array
 from .errors import ProblemError
+from .types import Array
 
 LossName = Literal["logistic", "exponential"]
 

@@ -9,9 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .arrays import Array, Shapes, as_float_array, check_range, digest, is_number, read_npz, writing
+from .checks import as_float_array, check_range, is_number
 from .dataset import Dataset
+from .digest import digest
 from .errors import ProblemError
+from .files import Shapes, read_npz, writing
+from .types import Array
 
 Train = Literal["both", "first"]
 

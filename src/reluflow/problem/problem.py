@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .arrays import Array, digest
 from .dataset import Dataset, require_dataset
+from .digest import digest
 from .errors import ProblemError
 from .loss import Loss, LossName
 from .network import Network, Train, check_train, misfit
+from .types import Array
 
 Reduction = Literal["mean", "sum"]
 

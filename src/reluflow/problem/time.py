@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import is_number
+from .checks import is_number
 from .errors import OutOfTime, ProblemError
 
 _END: ContextVar[float] = ContextVar("reluflow_end", default=np.inf)  # in seconds of time.monotonic

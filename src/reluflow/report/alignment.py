@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dynamics import Alignment
 from ..problem import ProblemError
-from ..problem.arrays import write_to, writing
+from ..problem.files import write_to, writing
 from ..sectors import extremal_directions
 
 if TYPE_CHECKING:

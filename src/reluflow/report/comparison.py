@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..data import as_dataset, plain
+from ..data import as_dataset
 from ..dynamics import Limit, Trajectory
 from ..dynamics import limit as find_limit
 from ..margins import KKT, GlobalMargin, Linearity, global_max_margin, kkt, linearity
 from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, time_left
 from ..problem import time_limit as within
+from ..problem.plain import plain
 from ..problem.words import count
 from ..theory import Facts, Finding, Prediction, check, predict
 from .headline import ENDS

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..data import plain, takes_data
+from ..data import takes_data
 from ..dynamics import Limit, Trajectory, limit
 from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
-from ..problem.arrays import writing
+from ..problem.files import writing
+from ..problem.plain import plain
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ..theory.accuracy import margin_rounding
 from .headline import headline

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dynamics import Limit, Trajectory
 from ..problem import Undecided
-from ..problem.arrays import Array
+from ..problem.types import Array
 from ..problem.words import count
 from .alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_picture, written
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.arrays import Array
+from ..problem.types import Array
 from .alignment import MINUS, PLUS, REST
 
 if TYPE_CHECKING:

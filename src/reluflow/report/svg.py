@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.arrays import Array
+from ..problem.types import Array
 from .flow import _BEND, _log_value, axis_place
 
 Tick = tuple[float, str, str]  #: place, text, exponent

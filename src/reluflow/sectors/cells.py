@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import BudgetExceeded, DataError, ProblemError, check_size, check_time
-from ..problem.arrays import as_float_array
-
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
+from ..problem.checks import as_float_array
+from ..problem.types import Array, Signs
 
 #: Angles below this are taken for rounding of the data: thinner cells count as part of their neighbours.
 RESOLUTION = 1e-12

@@ -6,14 +6,12 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem import DataError, Dataset
+from ..problem.types import Array, Signs
 from .exact.integers import as_integers
-from .patterns import Signs, exact_signs, gram_signs, inseparable
+from .patterns import exact_signs, gram_signs, inseparable
 from .strict import Maximum
-
-Array = npt.NDArray[np.float64]
 
 _EPS = 2.0**-52
 

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError, Undecided, check_time, require_dataset
-from .exact.integers import Integers, as_integers, independent, project_out, unit_float
+from ..problem.types import Array, Flags, Integers
+from .exact.integers import as_integers, independent, project_out, unit_float
 from .patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 _EPS = 2.0**-52
 #: Most entries of X that are written as integers.

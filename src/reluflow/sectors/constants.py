@@ -7,14 +7,12 @@ from fractions import Fraction
 from math import inf, log, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem import Dataset, Network, ProblemError, require_dataset
 from ..problem.network import misfit
+from ..problem.types import Array
 from .closed import class_sums, exact_sum
 from .cones import nearest_cosine, smallest_cosine
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

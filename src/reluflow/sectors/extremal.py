@@ -36,19 +36,17 @@ from math import comb
 from typing import Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError, check_time, require_dataset
 from ..problem.network import check_slope
+from ..problem.types import Array, Signs
 from .cells import cell_bound, enumerate_cells
 from .closed import closed_form
 from .exact.integers import as_integers, null_vector
-from .patterns import Signs
 from .strict import Judge, Maximum, TooLarge, float_maxima
 from .sweep import sweep
 from .zonotope import nearest_point
 
-Array = npt.NDArray[np.float64]
 Kind = Literal["max", "min"]
 Method = Literal["closed form", "sweep", "enumeration", "ascent"]
 

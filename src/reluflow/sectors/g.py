@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError
 from ..problem.network import check_slope
+from ..problem.types import Array
 from .patterns import sector
-
-Array = npt.NDArray[np.float64]
 
 
 def G(data: Dataset, w: npt.ArrayLike, slope: float = 0.0, speed: float = 1.0) -> Array:

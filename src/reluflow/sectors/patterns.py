@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import DataError, Dataset, ProblemError
-
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
+from ..problem.types import Array, Signs
 
 _EPS = 2.0**-52
 #: Entries of a block of inner products that is formed at once (64 MB of doubles).

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import check_time
+from ..problem.types import Array, Integers, Signs
 from .exact.integers import (
-    Integers,
     as_integers,
     independent,
     null_vector,
@@ -41,9 +41,6 @@ from .exact.integers import (
     unit_float,
     value_along,
 )
-from .patterns import Signs
-
-Array = npt.NDArray[np.float64]
 
 #: Most entries of X for which integers are written down, most rays tried for one sector.
 _ENTRIES, _RAYS = 2_000_000, 20_000

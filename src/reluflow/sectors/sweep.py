@@ -14,10 +14,9 @@ from functools import cmp_to_key
 import numpy as np
 import numpy.typing as npt
 
-from .exact.integers import Integers, as_integers, to_float, unit_float, value_along
+from ..problem.types import Array, Integers
+from .exact.integers import as_integers, to_float, unit_float, value_along
 from .strict import Maximum
-
-Array = npt.NDArray[np.float64]
 
 
 def sweep(X: Array, y: Array, slope: float) -> tuple[list[Maximum], list[Maximum]]:

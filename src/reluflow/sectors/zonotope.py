@@ -11,10 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
+from ..problem.types import Array, Signs
 
 _EPS = 2.0**-52
 #: Two directions count as orthogonal, for guessing which constraints are tight, below this cosine.

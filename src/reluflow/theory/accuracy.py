@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ..dynamics import Trajectory
 from ..dynamics.flow.field import SHRUNK
 from ..problem import Dataset
-from .base import Array
+from ..problem.types import Array
 
 _EPS = 2.0**-52
 _UNITS = 8.0  # units in the last place that a few operations may cost

@@ -14,18 +14,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
-from ..data import plain
 from ..problem import Network
+from ..problem.plain import plain
+from ..problem.types import Array, Index
 
 if TYPE_CHECKING:
     from ..dynamics import Trajectory
     from .facts import Facts
 
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 Evidence = Literal["proved", "numerical", "assumed"]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..dynamics import Alignment, Trajectory, align
 from ..margins import MarginSolution, class_margins, max_margin
 from ..problem import Dataset, Loss, Network, NotSeparable, Problem, ProblemError
+from ..problem.types import Array, Index
 from ..sectors import (
     AlignmentConstants,
     Cones,
@@ -20,7 +21,7 @@ from ..sectors import (
     initial_gap,
     separability_violations,
 )
-from .base import Array, Condition, Groups, Index
+from .base import Condition, Groups
 
 Value = TypeVar("Value")
 

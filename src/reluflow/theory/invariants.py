@@ -7,10 +7,11 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..problem import check_time
+from ..problem.types import Array, Flags
 from .accuracy import accuracy, rounding
-from .base import Array, Claim, Condition, Observation
+from .base import Claim, Condition, Observation
 from .facts import Facts
-from .watch import Flags, judged, when
+from .watch import judged, when
 
 
 class Balance(Claim):

@@ -12,11 +12,10 @@ import numpy.typing as npt
 
 from ..dynamics import Trajectory
 from ..problem import check_time
+from ..problem.types import Array, Flags
 from .accuracy import Accuracy, accuracy
-from .base import Array, Claim, Observation
+from .base import Claim, Observation
 from .facts import Facts
-
-Flags = npt.NDArray[np.bool_]
 
 #: An error that shrinks at all, if only like 1/sqrt(log t), passes; see `trend`.
 _SLACK = 1.5

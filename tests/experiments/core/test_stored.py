@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reluflow.data import plain
 from reluflow.experiments import IDS, experiment
 from reluflow.experiments.core import store
+from reluflow.problem.plain import plain
 
 FOLDER = Path(__file__).parents[3] / "docs" / "reproduction"
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...data import takes_data
 from ...problem import OutOfTime, Problem, ProblemError, Undecided
 from ...problem import time_limit as within
-from ...problem.arrays import is_number
+from ...problem.checks import is_number
 from ..trajectory import Trajectory
 from .keep import Checkpoint, Records, geometric
 from .run import Callback, Run

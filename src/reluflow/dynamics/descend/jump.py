@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Network, Problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 from .state import network
 
 _LONGEST = 300.0  # a jump grows a neuron by at most e^300

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Network, Problem, ProblemError
-from ...problem.arrays import MAX_BYTES, digest, read_npz, write_to
+from ...problem.checks import MAX_BYTES
+from ...problem.digest import digest
+from ...problem.files import read_npz, replacing, write_to
 from ..trajectory import Phase, Trajectory
 from .state import State
 from .step import Plan
@@ -120,7 +121,7 @@ class Checkpoint:
         return state, int(early)
 
     def save(self, state: State, records: Records, early: int) -> None:
-        """Write everything, to a file beside it first, so that a kill leaves the old one or the new one."""
+        """Write everything; a kill leaves the old file or the new one."""
         if self.path is None:
             return
         arrays: dict[str, npt.NDArray[Any]] = {
@@ -131,13 +132,8 @@ class Checkpoint:
         arrays |= {name: getattr(state, name) for name in _STATE}
         arrays |= {f"moment_{k}": moment for k, moment in enumerate(state.moments)}
         arrays |= {f"record_{name}": value for name, value in records.arrays().items()}
-        try:
-            part = self.path.with_name(f".{self.path.name}.part")
-            with part.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-            os.replace(part, self.path)
-        except OSError as exc:
-            raise ProblemError(f"the checkpoint {self.path} cannot be written: {exc.strerror or exc}.") from None
+        with replacing(self.path, ProblemError) as part, part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
         self._last = time.monotonic()
 
     def _difference(self, text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Network, Problem, ProblemError
-from ...problem.arrays import Array
+from ...problem.types import Array
 
 Floats = npt.NDArray[Any]
 

@@ -11,12 +11,9 @@ import numpy.typing as npt
 
 from ...margins import clusters, max_margin
 from ...problem import Dataset, Network, Problem, ProblemError, require_problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..trajectory import Trajectory
 from .step import order
-
-Flags = npt.NDArray[np.bool_]
-
 
 _ON = 1e-9  # |cos| up to which a neuron counts as lying on the hyperplane of a sample
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ...data import takes_data
 from ...problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
 from ...problem import time_limit as within
-from ...problem.arrays import is_number
+from ...problem.checks import is_number
+from ...problem.types import Array, Signs
 from ...problem.words import count
 from ..clock import time_to_angle
 from .path import Paths
@@ -22,8 +23,6 @@ from .surfaces import surfaces
 if TYPE_CHECKING:
     import xarray
 
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
 Branch = Literal["regular", "leave"]
 
 

@@ -9,13 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ...problem.types import Array, Ints
 from ..clock import Moved, move, move_frozen
 from .run import Starts, Written
 from .surfaces import Surfaces
-
-Array = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 #: What an event is.
 EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])

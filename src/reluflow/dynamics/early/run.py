@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Problem, ProblemError, time_left
+from ...problem.types import Array, Ints, Signs
 from ...sectors import exact_signs
 from .surfaces import Surfaces
 
 if TYPE_CHECKING:
     from .state import Log, Neuron, World
 
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
-Ints = npt.NDArray[np.int64]
 
 #: Hyperplanes up to which their Gram matrix is formed (32 MB); above, candidates are looked at one by one.
 GRAM_LIMIT = 2048

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from numba.core.types.misc import unliteral
 
+from ...problem.types import Ints
 from ..compiled import Compiled
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.int8]
 
 #: Distances below this part of |w|, and forces below this part of sum |g|, are rounding.
 TOL = 2.0**-43

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Dataset
-
-Array = npt.NDArray[np.float64]
-Signs = npt.NDArray[np.int8]
+from ...problem.types import Array, Signs
 
 #: Unit vectors closer than this are one direction: what dividing by a norm can do to parallel points.
 _PARALLEL = 2.0**-49

@@ -15,14 +15,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import BudgetExceeded, ProblemError, check_time
 
 if TYPE_CHECKING:
     from .alignment import Alignment
 
-Array = npt.NDArray[np.float64]
 
 _CLOSE = 1e-6  # this near to the tolerance a root finder may look a little further than the bound
 _STEPS = 2000

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...problem import check_time
-from ...problem.arrays import Array
+from ...problem.types import Array, Flags
 from .field import Geometry, Pattern, edge_of, make_pattern
-from .state import Mask, State, forces_at, moving, tie, ties
+from .state import State, forces_at, moving, tie, ties
 
 _MOST_GROWTH = 2.0  # largest change of log |w| in one step of a neuron that matters ...
 _UNSEEN = -16.0  # ... and below this log |w| its output, e^-32, does not
@@ -29,9 +29,9 @@ class Chart:
     geometry: Geometry
     base: State
     pattern: Pattern  # of the moving neurons alone
-    who: Mask  # which neurons those are
-    balanced: Mask
-    tied: Mask  # whose output weight follows from |w|
+    who: Flags  # which neurons those are
+    balanced: Flags
+    tied: Flags  # whose output weight follows from |w|
     excess: Array  # a^2 - |w|^2 in units of the rows
     unit: Array  # log of the size that the rows of unbalanced neurons are given in
 

@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ...problem.arrays import Array
-from .field import ON, Geometry, Index, Pattern, Signs
+from ...problem.types import Array, Flags, Index, Signs
+from .field import ON, Geometry, Pattern
 from .origin import Exit, way_out
-from .state import Mask, State, onto, settle_neuron
+from .state import State, onto, settle_neuron
 
 TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
 _PAST = 1e-13  # at an event a neuron this near to another hyperplane is on it, as part of |w|
@@ -32,9 +32,9 @@ class Coordinates(Protocol):
     @property
     def pattern(self) -> Pattern: ...
     @property
-    def who(self) -> Mask: ...
+    def who(self) -> Flags: ...
     @property
-    def balanced(self) -> Mask: ...
+    def balanced(self) -> Flags: ...
     @property
     def y0(self) -> Array: ...
     def rows(self, y: Array) -> tuple[Array, Array]: ...
@@ -297,7 +297,7 @@ def apply(chart: Coordinates, event: Happening, s: float, y: Array, slope: Array
 
 
 def leaving(geometry: Geometry, way: Exit | None) -> tuple[Signs, Array]:
-    """Sides and direction of a neuron that leaves w = 0, or rests there: then it feels as little as it can."""
+    """Signs and direction of a neuron that leaves w = 0, or rests there: then it feels as little as it can."""
     normals = geometry.faces.normals
     if way is None:
         return np.full(len(normals), -1, dtype=np.int8), np.zeros(normals.shape[1])

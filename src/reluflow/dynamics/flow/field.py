@@ -15,11 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Problem
-from ...problem.arrays import Array
+from ...problem.types import Array, Index, Signs
 from ..early.surfaces import Surfaces, surfaces
-
-Signs = npt.NDArray[np.int8]
-Index = npt.NDArray[np.intp]
 
 SHRUNK = 1e5  # logarithm of how much a neuron may shrink before it is left as it is
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.

@@ -12,7 +12,7 @@ import numpy as np
 from ...data import takes_data
 from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
 from ...problem import time_limit as within
-from ...problem.arrays import is_number
+from ...problem.checks import is_number
 from ..trajectory import Trajectory
 from .field import Geometry
 from .march import Goal, March, Reached

@@ -24,9 +24,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ...problem import check_time
-from ...problem.arrays import Array
+from ...problem.types import Array, Flags
 from .field import Geometry, Pattern, edge_of, make_pattern
-from .state import STRONG, Mask, State, moving, tie, ties
+from .state import STRONG, State, moving, tie, ties
 
 _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
 
@@ -42,9 +42,9 @@ class LateChart:
     geometry: Geometry
     base: State
     pattern: Pattern
-    who: Mask
-    balanced: Mask
-    tied: Mask  # whose output weight follows from |w|
+    who: Flags
+    balanced: Flags
+    tied: Flags  # whose output weight follows from |w|
     excess: Array  # a^2 - |w|^2 in units of the rows
     unit: Array  # log of the size of each neuron at the start
     clock: Clock

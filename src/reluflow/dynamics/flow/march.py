@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...problem import BudgetExceeded, Undecided
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from ..trajectory import Trajectory
 from .coupled import Chart, chart
 from .events import TINY, Change, Coordinates, Happening, Step, Watch, apply, leaving, root
-from .field import Geometry, Index
+from .field import Geometry
 from .late import Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
 from .record import Recorder

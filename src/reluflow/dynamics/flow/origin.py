@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import Dataset
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...sectors import extremal_directions
 from .field import Geometry
 

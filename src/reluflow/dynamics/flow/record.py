@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...problem import Problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..trajectory import EVENT, Events, Phase, Trajectory
 from .state import State
 

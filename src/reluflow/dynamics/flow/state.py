@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import Network
-from ...problem.arrays import Array
+from ...problem.types import Array, Flags, Index, Signs
 from ...sectors import exact_signs
-from .field import EDGE, ON, Geometry, Index, Pattern, Signs, make_pattern, settle
-
-Mask = npt.NDArray[np.bool_]
+from .field import EDGE, ON, Geometry, Pattern, make_pattern, settle
 
 _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
 #: Log of the largest force, relative to those felt, that is given to a sample which neurons only slide on.
@@ -30,7 +27,7 @@ class State:
     sides: Signs  # (p, m)
 
     @property
-    def balanced(self) -> Mask:
+    def balanced(self) -> Flags:
         """Whether ``|a| = |w|``."""
         with np.errstate(invalid="ignore"):
             return np.asarray(np.abs(self.log_a - self.log_w) <= _BALANCED * (1 + np.abs(self.log_w)))
@@ -54,7 +51,7 @@ def forces_at(geometry: Geometry, q: Array) -> Array:
     return np.asarray(problem.weight * problem.data.y * problem.loss.force(q))
 
 
-def relative_forces(geometry: Geometry, state: State, near: Mask, q: Array) -> Array:
+def relative_forces(geometry: Geometry, state: State, near: Flags, q: Array) -> Array:
     """``y_i g_i`` relative to the largest of the samples that are felt; of others, at most e^10.
 
     Forces may all be below the smallest double, and a sample that neurons only slide on is then infinitely stronger.
@@ -67,7 +64,7 @@ def relative_forces(geometry: Geometry, state: State, near: Mask, q: Array) -> A
         return np.asarray(geometry.y * np.exp(np.minimum(log_g - top, STRONG)))
 
 
-def moving(geometry: Geometry, state: State, pattern: Pattern) -> Mask:
+def moving(geometry: Geometry, state: State, pattern: Pattern) -> Flags:
     """Which neurons can move: those that feel a sample, and are neither zero nor shrunk beyond return."""
     feels = (pattern.H != 0).any(axis=1)[pattern.member]
     there = (state.log_w > geometry.gone) & (np.isfinite(state.log_a) if geometry.frozen else True)
@@ -102,7 +99,7 @@ def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]
 
 
 def _settle_start(
-    geometry: Geometry, state: State, near: Mask, before: Signs, c: Array
+    geometry: Geometry, state: State, near: Flags, before: Signs, c: Array
 ) -> tuple[State, list[tuple[int, int]]]:
     sides, doubts = state.sides.copy(), []
     U = state.U.copy()
@@ -124,7 +121,7 @@ def settle_neuron(
     j: int,
     on: Index,
     before: Signs,
-    arriving: Mask,
+    arriving: Flags,
     c: Array,
     kinks: Array,
     edge: float,
@@ -152,7 +149,7 @@ def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:
     return np.asarray(u / size) if size > 0 else u
 
 
-def ties(geometry: Geometry, state: State, who: Mask, unit: Array) -> tuple[Mask, Array]:
+def ties(geometry: Geometry, state: State, who: Flags, unit: Array) -> tuple[Flags, Array]:
     """Whose output weight is given by ``|w|`` and the conserved ``a^2 - |w|^2``, and that in units of ``e^(2 unit)``.
 
     Where it is not negative, a keeps its sign for ever (C-INV1) and follows from |w|; else |w| follows from a. Either
@@ -166,7 +163,7 @@ def ties(geometry: Geometry, state: State, who: Mask, unit: Array) -> tuple[Mask
     return np.asarray((excess >= 0) & (out > 0)), excess
 
 
-def tie(V: Array, last: Array, tied: Mask, sign: Array, excess: Array) -> tuple[Array, Array]:
+def tie(V: Array, last: Array, tied: Flags, sign: Array, excess: Array) -> tuple[Array, Array]:
     """Restore ``a^2 - |w|^2 = excess``: a from |w| for the tied neurons, |w| from a for the others."""
     square = np.einsum("jd,jd->j", V, V)
     out = np.where(tied, sign * np.sqrt(np.maximum(square + excess, 0.0)), last)

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
-from ...problem.arrays import Array
-from ..flow.field import Geometry, Index, Signs
+from ...problem.types import Array, Index, Signs
+from ..flow.field import Geometry
 from ..flow.state import State, moving, pattern_of
 
 _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...problem import Dataset, Network, Problem, ReluflowError, Stopped
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from ..early.alignment import Alignment, Branch, align
 from ..flow.events import TINY
-from ..flow.field import Geometry, Index
+from ..flow.field import Geometry
 from ..flow.origin import Exit, way_out
 from ..flow.state import State
 

@@ -12,9 +12,10 @@ from ...data import takes_data
 from ...margins import KKT, GlobalMargin
 from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ...problem import time_limit as within
-from ...problem.arrays import Array, is_number
+from ...problem.checks import is_number
+from ...problem.types import Array, Index
 from ...problem.words import count
-from ..flow.field import Geometry, Index
+from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import Goal, March, Reached, named
 from ..flow.record import Recorder

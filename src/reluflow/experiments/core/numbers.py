@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import plain
+from ...problem.plain import plain
 from .experiment import Numbers
 
 DIGITS = 8  # of the entries of arrays; single numbers keep all of theirs

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...data import plain
 from ...problem import ProblemError
+from ...problem.plain import plain
 from . import store
 from .pages import write_pages
 from .registry import IDS, choose, experiment

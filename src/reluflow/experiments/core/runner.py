@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from ...data import plain
 from ...problem import Interrupted, ProblemError, ReluflowError
+from ...problem.plain import plain
 from . import store
 from .experiment import Experiment
 from .pages import write_pages

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...data import plain
-from ...data.files import replacing
+from ...problem.files import replacing
+from ...problem.plain import plain
 from .code import Definition, code_of, reached_from
 from .experiment import Expectation, Experiment, Numbers
 from .numbers import settled

@@ -10,7 +10,7 @@ import numpy as np
 from ...dynamics import limit
 from ...margins import GlobalMargin, global_max_margin, linearity, one_neuron
 from ...problem import Dataset, Network, Problem, Undecided, initialize
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Choice
 
 SLOPE = 0.5

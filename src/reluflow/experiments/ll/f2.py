@@ -11,7 +11,7 @@ from ...data import example
 from ...dynamics import descend, flow
 from ...margins import linearity, one_neuron
 from ...problem import Dataset, Network, Problem, initialize
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import COLOURS, MARKS, samples, sheet
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, is_so
 from .common import ENDINGS, SLOPE, ending, goals, plot_function, plot_zero, stored

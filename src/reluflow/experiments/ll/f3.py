@@ -9,7 +9,7 @@ import numpy as np
 
 from ...dynamics import Trajectory, flow
 from ...problem import Dataset, Network, Problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import COLOURS, sheet
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, is_so
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...problem import Network
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import boundary, samples, sheet
 from ..core.experiment import Expectation, Experiment, Numbers, at_least
 from .common import plot_zero

@@ -11,7 +11,7 @@ from ...data import make
 from ...dynamics import descend, flow
 from ...margins import max_margin
 from ...problem import Dataset, Network, Problem, initialize
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Numbers, Tell
 
 DIMENSION = 50

@@ -11,7 +11,7 @@ from ...data import example
 from ...dynamics import flow
 from ...margins import global_max_margin, one_neuron
 from ...problem import Dataset, Network, Problem, initialize
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import COLOURS, MARKS, boundary, regions, samples, sheet
 from ...theory import check as check_claims
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals, is_so

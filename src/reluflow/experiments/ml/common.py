@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...data import dataset
 from ...problem import Dataset, Problem, initialize
-from ...problem.arrays import Array
+from ...problem.types import Array
 
 
 def problem_of(data: Dataset, parameters: Mapping[str, Any], seed: int) -> Problem:

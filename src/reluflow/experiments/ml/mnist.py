@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...dynamics import Trajectory, align, cosines, descend, flow, group_cosines
 from ...problem import Dataset, Problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import COLOURS, band, curve, image
 from ...sectors import class_sums
 from ..core.experiment import Expectation, Numbers, Tell, at_least, at_most, between, equals

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...data import make
 from ...dynamics import align
 from ...problem import Dataset, Network, Problem, initialize
+from ...problem.types import Array
 from ...report.panels import curve, sheet
 from ...sectors import alignment_constants
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_most, equals, is_so
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = npt.NDArray[np.float64]
 
 
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:

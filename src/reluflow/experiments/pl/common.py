@@ -13,7 +13,7 @@ from ...deep import correlations, spectrum
 from ...deep.need import torch_for
 from ...margins import class_margins
 from ...problem import Dataset
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...sectors import is_orthogonally_separable, smallest_cosine
 from ..core.experiment import Choice
 

@@ -12,7 +12,7 @@ from ...deep import conv_net, features, inner_products, layer_weights, separabil
 from ...deep.head import place
 from ...deep.need import as_doubles, torch_for
 from ...problem import Dataset
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Choice, Numbers, Tell
 from .common import one_thread
 

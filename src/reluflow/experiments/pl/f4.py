@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Expectation, Experiment, Numbers, at_least, between, not_judged
 from .common import plot_legend
 from .conv import PARAMETERS, QUICK, UNSTATED, run

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, at_least, at_most, equals, is_so
 from .common import UNSTATED
 from .two_layer import PARAMETERS, QUICK, run

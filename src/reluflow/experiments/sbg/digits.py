@@ -11,7 +11,7 @@ from ...data import dataset, make
 from ...dynamics import Trajectory, flow, group_angles, linear_fraction
 from ...margins import clusters
 from ...problem import Dataset
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Numbers, Tell
 from .common import accuracy, sampled, spread_epochs, start, train
 

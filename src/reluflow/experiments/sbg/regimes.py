@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ...dynamics import Trajectory, agreement, agreement_entrance
 from ...problem import Network
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ..core.experiment import Numbers
 from .common import accuracy
 

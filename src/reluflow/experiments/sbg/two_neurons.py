@@ -9,7 +9,7 @@ import numpy as np
 
 from ...margins import linearity
 from ...problem import Network
-from ...problem.arrays import Array
+from ...problem.types import Array
 from ...report.panels import regions
 from ..core.experiment import Choice, Numbers, Tell
 

@@ -20,9 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import time_left
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from ...problem.types import Array, Flags
 
 
 class BoxDistance:
@@ -77,7 +75,7 @@ class Nodes:
     """Partly fixed patterns: D (open ones at their middle), which are open, h, weights, centre - n, and the bound."""
 
     D: Array
-    open: Mask
+    open: Flags
     h: Array
     w: Array
     rest: Array

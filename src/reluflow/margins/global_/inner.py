@@ -19,13 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import check_time
+from ...problem.types import Array
 from ...sectors import cell_bound, enumerate_cells
 from .branch import BoxDistance, furthest
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

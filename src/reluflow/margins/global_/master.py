@@ -18,9 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import check_time, time_left
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from ...problem.types import Array, Flags
 
 #: Unknowns from which a system counts as large, and about how long one of N unknowns takes, divided by N^3.
 LARGE, _SECONDS = 600, 2e-9
@@ -40,9 +38,9 @@ class Rows:
 class Columns:
     """The neurons in the program: which samples are active, output signs, and pairs (j, i) whose kink is modelled."""
 
-    on: Mask
+    on: Flags
     s: Array
-    kink: Mask
+    kink: Flags
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import check_time, time_left
+from ...problem.types import Array, Index
 from .inner import exact_gain
 from .master import Point
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

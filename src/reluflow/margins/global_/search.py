@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import OutOfTime, check_time
+from ...problem.types import Array
 from .inner import Gain, exact_gain, search_gain
 from .master import LARGE, Columns, Point, Rows, fixed_directions, join, lift, polish, solve
 from .plane import lay_out, solve_plane
-
-Array = npt.NDArray[np.float64]
 
 _EPS = 2.0**-52
 _GOAL = 1e-12

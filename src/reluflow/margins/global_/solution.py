@@ -18,8 +18,9 @@ from ...problem import (
     require_dataset,
 )
 from ...problem import time_limit as limited
-from ...problem.arrays import Array, is_number
+from ...problem.checks import is_number
 from ...problem.network import check_slope
+from ...problem.types import Array
 from ...problem.words import count
 from ...sectors.cells import parallel_owners
 from ..hard.solution import hard_margin

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
-from .solve import Array, Index, Program, Wide
+from ...problem.types import Array, Index
+from .solve import Program, Wide
 
 
 class Path(NamedTuple):

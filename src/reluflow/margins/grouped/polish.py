@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import check_time
+from ...problem.types import Array, Index
 from .path import balanced_solve, flatten, follow_path
-from .solve import Array, Index, Program, Projection, Start, Wide, project, project_all
+from .solve import Program, Projection, Start, Wide, project, project_all
 
 # Weight of the multiplier against the slack when the start does not say clearly what is active.
 _THRESHOLDS = (1.0, 1e-3, 1e3, 1e-5, 1e5)

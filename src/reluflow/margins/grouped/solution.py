@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from ...problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size, require_dataset
 from ...problem.network import check_slope
+from ...problem.types import Array, Index, Signs
 from .polish import Polished, descend, polish
-from .solve import Array, Index, Program, Sides, Start, interior, project_all
+from .solve import Program, Start, interior, project_all
 
 # A relative margin below this cannot be told from zero once every term carries its rounding.
 _SMALLEST_LEVEL = 1e-11
@@ -226,7 +227,7 @@ def grouped_margin(
     return out
 
 
-def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) -> tuple[Sides, Array]:
+def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) -> tuple[Signs, Array]:
     require_dataset(data)
     side, sign = np.asarray(patterns), np.asarray(signs)
     if side.ndim != 2 or side.shape[0] == 0 or side.shape[1] != data.n:
@@ -239,7 +240,7 @@ def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) 
     return side.astype(np.int8), sign.astype(np.float64)
 
 
-def _refuse_unreachable(data: Dataset, side: Sides, sign: Array, slope: float) -> None:
+def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float) -> None:
     """Look for a point which every group pushes the wrong way, or not at all: a proof by itself."""
     helps = (sign[:, None] * data.y * side > 0) & ((side > 0) | (slope > 0))
     lost = np.flatnonzero(~helps.any(axis=0))
@@ -255,7 +256,7 @@ def _refuse_unreachable(data: Dataset, side: Sides, sign: Array, slope: float) -
 
 
 def _scaled(
-    data: Dataset, side: Sides, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64]
+    data: Dataset, side: Signs, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64]
 ) -> Program:
     # Powers of two, so that the program is that of the data given and not of rounded ones.
     rows = np.ldexp(data.X, -power[:, None])

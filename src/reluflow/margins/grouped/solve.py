@@ -15,11 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Undecided, check_time, time_left
+from ...problem.types import Array, Index, Signs
 
-Array = npt.NDArray[np.float64]
 Wide = npt.NDArray[np.longdouble]
-Index = npt.NDArray[np.intp]
-Sides = npt.NDArray[np.int8]
 
 #: Below this a violated inequality is rounding; rows have norm about 1, so it is relative.
 ROUNDING = 1e-14
@@ -36,7 +34,7 @@ class Program:
     rows: Array
     need: Array
     gain: Array
-    side: Sides
+    side: Signs
     walls: bool
     fixed: tuple[Index, ...] = field(init=False)
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from .extended import Pair, product
-from .rows import EPS, TIE, Index, Rows
+from .rows import EPS, TIE, Rows
 
 _DEPENDENT = 64 * EPS  # distance from the span of the active rows below which a row is taken to lie in it
 _SINGULAR = 16 * EPS  # reciprocal condition number below which refinement would not converge

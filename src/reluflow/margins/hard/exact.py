@@ -6,14 +6,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import check_time
-from ...problem.arrays import Array
+from ...problem.types import Array, Index, Integers
 from .extended import Pair, product
-from .rows import EPS, TIE, Index, Rows
-
-Integers = npt.NDArray[np.object_]
+from .rows import EPS, TIE, Rows
 
 LARGEST_SYSTEM = 40  # unknowns of a linear system that is still solved exactly
 _LARGEST_DATA = 2_000_000  # entries of Z

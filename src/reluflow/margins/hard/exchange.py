@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...problem import check_time
-from ...problem.arrays import Array
-from .rows import EPS, Index, Rows
+from ...problem.types import Array, Index
+from .rows import EPS, Rows
 
 _VIOLATED = 1e-11  # relative to |z| |w|; what is smaller is left to the method in twice the precision
 _DEPENDENT = 1e-9  # relative distance from the span of the active rows

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...problem.arrays import Array
+from ...problem.types import Array
 
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves of 26 bits
 _CHUNK = 1 << 21  # entries of the matrix handled at once: the temporaries stay small whatever its size

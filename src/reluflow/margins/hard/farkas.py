@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from .extended import Pair, product
-from .rows import EPS, Index, Rows
+from .rows import EPS, Rows
 
 VANISHES = 1e-14  # relative length up to which a combination counts as vanishing
 

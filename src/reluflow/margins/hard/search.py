@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from .exchange import exchange
-from .rows import Index, Rows
+from .rows import Rows
 
 _ENOUGH = 1e-10  # violations, relative to |z| |w|, that are left to the active-set method
 _NOTHING = 1e-13  # relative length of a convex combination below which it hints at a Farkas vector

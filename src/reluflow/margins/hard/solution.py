@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import DataError, Dataset, NotSeparable, Stopped, Undecided, require_dataset
-from ...problem.arrays import Array, as_float_array, check_range
+from ...problem.checks import as_float_array, check_range
+from ...problem.types import Array, Index
 from .active import Separated, Stuck, active_set
 from .exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
 from .extended import Pair, product
 from .farkas import Combination, polish
-from .rows import EPS, TIE, Index, Rows
+from .rows import EPS, TIE, Rows
 from .search import Candidate, search
 
 _GOOD = 1e-13  # residuals up to this size are rounding errors

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import Undecided, check_time, time_left
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.intp]
+from ...problem.types import Array, Index
 
 # Rows of the program taken to begin with, and added at a time; only a few of all p * d ever bind.
 _ROWS, _QUICK_ENTRIES, _MANY_POINTS = 2000, 200_000, 500

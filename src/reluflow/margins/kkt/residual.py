@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ...problem import Dataset, Network, ProblemError, Undecided
-from ...problem.arrays import is_number
+from ...problem.checks import is_number
 from ...problem.network import Train, check_train
+from ...problem.types import Array, Flags, Index
 from ..networks import check_pair, relative_weights
-from .lp import Array, Equations, Index, solve
-
-Mask = npt.NDArray[np.bool_]
+from .lp import Equations, solve
 
 _ROUNDING = 32 * float(np.finfo(float).eps)  # of a sum, relative to the size of what is added up
 
@@ -171,7 +169,7 @@ def check_relative(name: str, tol: float) -> None:
         raise ProblemError(f"{name} = {tol!r}: a number in [0, 1) is needed; it is relative.")
 
 
-def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Array, Mask]:
+def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Array, Flags]:
     """Margins of all points, the size of what was added up for each, and where no neuron says anything."""
     z = data.X @ W.T
     out = np.where(z > 0, z, slope * z)
@@ -182,7 +180,7 @@ def _margins(data: Dataset, slope: float, W: Array, a: Array) -> tuple[Array, Ar
     return data.y * (out @ a), np.abs(out) @ np.abs(a) + data.norms * float(sizes @ np.abs(a)), silent.all(axis=1)
 
 
-def _smallest(q: Array, terms: Array, none: Mask) -> float:
+def _smallest(q: Array, terms: Array, none: Flags) -> float:
     """Return the smallest margin; a sum that cancels is neither positive nor not, whatever its last digits are."""
     i = int(np.argmin(np.where(none, 0.0, q)))
     rounding = _ROUNDING * terms[i]

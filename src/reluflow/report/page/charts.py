@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...margins import stable_rank
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from .. import svg
 from ..alignment import _angle
 from ..flow import _BEND, _TINTS, _time_places, _visible, axis_place, finer
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from ...problem import Network
     from ..explanation import Explanation
 
-Index = npt.NDArray[np.intp]
 
 _MOST_NEURONS = 80
 _MOST_PAIRS = 200  # neurons whose pairwise angles are counted

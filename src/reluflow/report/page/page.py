@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...data import plain, summarize
+from ...data import summarize
+from ...problem.plain import plain
 from ...problem.words import count
 from ...theory import Condition, Finding, Observation, Prediction, citation
 from ..explanation import Verdict, versions

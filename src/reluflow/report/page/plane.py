@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...problem import NotSeparable, ProblemError, Undecided
-from ...problem.arrays import Array
+from ...problem.types import Array, Index
 from ..flow import _TINTS, axis_place
 from ..svg import label
-from .charts import Clock, Index, shown_neurons
+from .charts import Clock, shown_neurons
 
 if TYPE_CHECKING:
     from ...dynamics import Trajectory

@@ -7,11 +7,10 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from ...problem.types import Array, Integers
+
 #: Python integers in an object array.
-Integers = npt.NDArray[np.object_]
 
 
 def as_integers(values: Array) -> tuple[Integers, int]:

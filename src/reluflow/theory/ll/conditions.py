@@ -8,8 +8,9 @@ import numpy as np
 
 from ...margins import MarginSolution, OneSignedMargins, one_neuron, one_signed_margins
 from ...problem import NotSeparable
+from ...problem.types import Array
 from ...sectors import gram_signs
-from ..base import Array, Condition, assume
+from ..base import Condition, assume
 from ..facts import Facts
 from .numbers import (
     LARGE,

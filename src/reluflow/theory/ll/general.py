@@ -6,9 +6,10 @@ import numpy as np
 
 from ...dynamics import Trajectory
 from ...problem import Network
+from ...problem.types import Array
 from ...problem.words import count
 from ..accuracy import TOO_SMALL, accuracy, rounding
-from ..base import Array, Claim, Condition, Observation, Prediction, assume
+from ..base import Claim, Condition, Observation, Prediction, assume
 from ..facts import Facts
 from .conditions import logistic, no_branching, separable, separator
 from .numbers import Escape, escape, length_unit

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import Dataset, Network, Problem
-from ...problem.arrays import Array
+from ...problem.types import Array
 
 _EPS = 2.0**-52
 #: Entries up to which rational arithmetic is quick enough to settle what rounding leaves open.

@@ -9,8 +9,9 @@ import numpy as np
 from ...dynamics import Trajectory
 from ...margins import OneNeuron, one_neuron
 from ...problem import Network
+from ...problem.types import Array
 from ..accuracy import accuracy
-from ..base import Array, Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction
 from ..facts import Facts
 from .conditions import (
     SMALL,

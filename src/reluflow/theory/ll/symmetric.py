@@ -7,8 +7,9 @@ import numpy as np
 from ...dynamics import Trajectory
 from ...margins import MarginSolution, symmetrized_network
 from ...problem import Network
+from ...problem.types import Array
 from ..accuracy import TOO_SMALL, accuracy, margin_rounding, rounding
-from ..base import Array, Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction
 from ..facts import Facts
 from .conditions import (
     SMALL,

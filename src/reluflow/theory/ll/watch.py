@@ -16,8 +16,8 @@ import numpy.typing as npt
 from ...dynamics import Trajectory
 from ...margins import kkt
 from ...problem import ProblemError, Stopped, Undecided
+from ...problem.types import Array
 from ..accuracy import accuracy, margin_rounding
-from ..base import Array
 
 CLOSE = 1e-2  # a margin gap of this size, relative, counts as arrived: gaps close like 1/q_min only
 _SOLVED = 1e-9  # relative accuracy of the limits predicted

@@ -8,10 +8,11 @@ from math import exp, inf, log, sqrt
 import numpy as np
 
 from ...dynamics import Trajectory
+from ...problem.types import Array
 from ...problem.words import count
 from ...sectors import sector
 from ..accuracy import TOO_SMALL, accuracy, rounding
-from ..base import Array, Claim, Condition, Groups, Observation, Prediction
+from ..base import Claim, Condition, Groups, Observation, Prediction
 from ..facts import Facts
 from ..premises import (
     Split,

@@ -7,9 +7,10 @@ from math import inf, log, sqrt
 import numpy as np
 
 from ...dynamics import Trajectory
+from ...problem.types import Array
 from ...problem.words import count
 from ..accuracy import accuracy
-from ..base import Array, Claim, Condition, Observation, Prediction, assume
+from ..base import Claim, Condition, Observation, Prediction, assume
 from ..facts import Facts
 from ..premises import alive, flow_conditions, guaranteed, margin_pair, small_enough
 from ..watch import Watch, judged, watch, when

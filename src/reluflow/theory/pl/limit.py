@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from ...dynamics import Trajectory
 from ...problem import Network
+from ...problem.types import Array, Flags
 from ...problem.words import count
 from ...sectors import exact_signs
 from ..accuracy import margin_rounding
-from ..base import Array, Claim, Condition, Observation, Prediction, assume
+from ..base import Claim, Condition, Observation, Prediction, assume
 from ..facts import Facts
 from ..ll.watch import series
 from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
-from ..watch import Flags, Trend, Watch, judged, trend, watch, when
+from ..watch import Trend, Watch, judged, trend, watch, when
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 

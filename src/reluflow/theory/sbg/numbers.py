@@ -15,9 +15,7 @@ import numpy.typing as npt
 from ...dynamics import Agreement, Trajectory, agreement
 from ...margins import AgreementMargin, agreement_margin, beta_crit
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
-from ...problem.arrays import Array
-
-Bools = npt.NDArray[np.bool_]
+from ...problem.types import Array, Flags
 
 
 def pairs(net: Network) -> tuple[int, float] | None:
@@ -89,9 +87,9 @@ class Course:
         The last record.
     """
 
-    nar: Bools
-    par: Bools
-    as_last: Bools
+    nar: Flags
+    par: Flags
+    as_last: Flags
     beta: Array
     last: Agreement
 
@@ -110,7 +108,7 @@ def course(trajectory: Trajectory) -> Course:
     )
 
 
-def since(flags: Bools) -> int | None:
+def since(flags: Flags) -> int | None:
     """First record from which the flags stay true until the end; None if the last one is false."""
     if not flags[-1]:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dynamics import Trajectory
-from ...problem.arrays import Array
+from ...problem.types import Array
 
 _TOL = 1e-9
 _ALIGNED = 1e-6

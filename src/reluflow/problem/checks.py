@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DataError, ProblemError, ReluflowError
-
-Array = npt.NDArray[np.float64]
+from .errors import DataError, ReluflowError
+from .types import Array
 
 #: No array that a user asks for may be larger than this; a typing slip must not take the machine down.
 MAX_BYTES = 4 * 2**30
@@ -163,118 +155,3 @@ def check_range(rows: Array, name: str, error: type[ReluflowError], remedy: str 
             f"{name}[{bad[0]}] has largest entry {top[bad[0]]:.3g}; inner products need entries between "
             f"{_SMALLEST:g} and {_LARGEST:g} in size. {remedy or f'Rescale, e.g. {name} / abs({name}).max().'}"
         )
-
-
-Shapes = Mapping[str, tuple[int, ...]]
-
-
-def read_npz(
-    path: str | Path,
-    need: tuple[str, ...],
-    error: type[ReluflowError],
-    fit: Callable[[Shapes], None] | None = None,
-) -> dict[str, npt.NDArray[Any]]:
-    """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it.
-
-    The headers are read first: arrays that are too large together, or whose shapes do not ``fit``, are refused before
-    anything is unpacked. A small file may hold gigabytes of zeros.
-    """
-    file = Path(path)
-    try:
-        with file.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if isinstance(archive, np.ndarray):
-                raise error(f"{file} is a single NPY array; an NPZ archive with arrays {', '.join(need)} is needed.")
-            shapes = _npz_shapes(file, archive, error)
-            if fit is not None and all(name in shapes for name in need):
-                fit(shapes)
-            arrays = {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise error(f"there is no file {file}; check the name and the folder.") from None
-    except IsADirectoryError:
-        raise error(f"{file} is a directory; an NPZ file is needed.") from None
-    except error:
-        raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as exc:
-        pickled = "pickle" in str(exc).lower()
-        why = "it holds Python objects, which are never unpickled; save plain numeric arrays" if pickled else str(exc)
-        raise error(f"{file} cannot be read as NPZ: {why}.") from None
-    missing = [name for name in need if name not in arrays]
-    if missing:
-        remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
-        raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
-    return arrays
-
-
-def _npz_shapes(file: Path, archive: Any, error: type[ReluflowError]) -> dict[str, tuple[int, ...]]:
-    """Read the headers of the arrays in an NPZ file."""
-    shapes, total = {}, 0
-    for member in archive.zip.namelist():
-        if not member.endswith(".npy"):
-            continue
-        with archive.zip.open(member) as stream:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(stream)
-        if dtype.hasobject:
-            raise error(
-                f"{file} cannot be read as NPZ: it holds Python objects, which are never unpickled; save plain numeric "
-                "arrays."
-            )
-        shapes[member[:-4]] = shape
-        total += math.prod(shape) * dtype.itemsize
-    if total > MAX_BYTES:
-        raise error(
-            f"the arrays of {file} would take {total / 2**30:.1f} GiB; at most {MAX_BYTES / 2**30:.0f} GiB are "
-            "allowed. Use fewer samples, dimensions or neurons."
-        )
-    return shapes
-
-
-def write_to(path: str | os.PathLike[str], endings: tuple[str, ...]) -> Path:
-    """Return the file to write, or refuse it: another ending, no such folder, a folder itself.
-
-    >>> write_to("run.npz", (".npz", ".csv")).name
-    'run.npz'
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ProblemError(f"{type(path).__name__} is no file name; give a path that ends in {', '.join(endings)}.")
-    file = Path(path)
-    if "\0" in str(file):
-        raise ProblemError(f"{str(file)!r} is no file name: it contains a NUL character.")
-    if file.is_dir():
-        raise ProblemError(f"{file} cannot be written: it is a folder; name a file in it.")
-    if file.suffix.lower() not in endings:
-        given = f"its ending is {file.suffix}" if file.suffix else "it has no ending"
-        need = ("one of " if len(endings) > 1 else "") + ", ".join(endings)
-        raise ProblemError(
-            f"{file} cannot be written: {given}, but {need} is needed; name it {file.with_suffix(endings[0])}."
-        )
-    if not file.parent.is_dir():
-        raise ProblemError(f"{file} cannot be written: there is no folder {file.parent}; make it first.")
-    return file
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str], *endings: str) -> Iterator[Path]:
-    """Give the file to write (see `write_to`); what the system says against it becomes a `ProblemError`."""
-    file = write_to(path, endings)
-    try:
-        yield file
-    except OSError as exc:
-        raise ProblemError(f"{file} cannot be written: {exc.strerror or exc}.") from None
-
-
-def digest(*parts: Any) -> str:
-    """Hash arrays and plain values by content, telling shapes and types apart.
-
-    Minus zero counts as zero, so that equal arrays have equal digests.
-    """
-    h = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            h.update(f"array{part.shape}".encode())
-            h.update((part + 0.0).tobytes())
-        else:
-            h.update(f"{type(part).__name__}:{part!r};".encode())
-    return h.hexdigest()
