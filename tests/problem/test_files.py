@@ -12,13 +12,10 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
 
-    def half():
-        with writing(path, ".txt") as file:
-            file.write_text("half")
-            assert path.read_text() == "old"
-            raise KeyboardInterrupt
-
-    pytest.raises(KeyboardInterrupt, half)
+    with pytest.raises(KeyboardInterrupt), writing(path, ".txt") as file:  # noqa: PT012
+        file.write_text("half")
+        assert path.read_text() == "old"
+        raise KeyboardInterrupt
     assert [name.name for name in tmp_path.iterdir()] == ["a.txt"]
     assert path.read_text() == "old"
     with writing(path, ".txt") as file:
