@@ -18,7 +18,8 @@ from .early.alignment import Alignment, Group, align
 from .flow.flow import Until, flow
 from .ladder import Ladder, ladder, perturb
 from .limit.candidate import LimitGroup
-from .limit.limit import Evidence, Limit, limit
+from .limit.gates import Evidence
+from .limit.limit import Limit, limit
 from .trajectory import EVENT, Phase, Trajectory
 
 __all__ = [

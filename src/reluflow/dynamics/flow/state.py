@@ -32,6 +32,10 @@ class State:
         with np.errstate(invalid="ignore"):
             return np.asarray(np.abs(self.log_a - self.log_w) <= _BALANCED * (1 + np.abs(self.log_w)))
 
+    def of(self, neurons: Index) -> State:
+        """Return some of the neurons alone."""
+        return State(*(getattr(self, name)[neurons] for name in ("U", "log_w", "log_a", "sign", "sides")))
+
     def weighted(self) -> Array:
         """Rows ``a_j w_j`` at the real scale."""
         with np.errstate(under="ignore", invalid="ignore"):

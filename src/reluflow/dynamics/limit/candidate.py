@@ -16,12 +16,14 @@ import numpy as np
 
 from ...margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
-from ...problem.types import Array, Index, Signs
+from ...problem.types import Array, Flags, Index, Signs
 from ..flow.field import Geometry
 from ..flow.state import State, moving, pattern_of
 
 _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network
-_WALL = 1e-9  # |cos| below this is on a hyperplane
+WALL = 1e-9  #: |cos| below this is on a hyperplane
+_SAME = 1e-9  # margins that differ by less, relatively, are equal
+_RANK = 1e-9  # singular values below this, of rows of length one, are 0
 _TIGHT = 1e-9  # dual norms this near to 1 allow a group to live; multipliers below this part of the largest are 0
 
 
@@ -66,14 +68,21 @@ class Candidate:
     groups: tuple[LimitGroup, ...]
     certificate: KKT
     unique: bool  # whether the shares of the groups are determined
-    walls: int  # groups that touch a wall of their cone on which they do not slide
+    walls: int  # groups that touch a wall of their cone on which they do not slide, and beyond which another is best
+    grazing: int  # groups that touch one beyond which the best network is the same
     live: Index  # samples that some group feels
     multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
+    free: bool = False  # whether other multipliers would do as well
+
+    @property
+    def living_groups(self) -> tuple[LimitGroup, ...]:
+        """Groups that carry the limit."""
+        return tuple(group for group in self.groups if group.share > 0)
 
     @property
     def living(self) -> Index:
         """Neurons of the groups that carry the limit."""
-        members = [group.neurons for group in self.groups if group.share > 0]
+        members = [group.neurons for group in self.living_groups]
         return np.sort(np.concatenate(members)) if members else np.empty(0, dtype=np.intp)
 
 
@@ -92,6 +101,7 @@ class Lost(NamedTuple):
     """Points that no neuron feels, on the hyperplane of one of which a group slides: its slope there tends to 0."""
 
     points: Index
+    carriers: Index  # the neurons that carry the network
 
 
 def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
@@ -118,7 +128,7 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     groups = Groups(data, live, patterns, signs, members, shares)
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
     if (patterns[shares >= _CARRIES][:, lost] == 0).any():
-        return Lost(lost)
+        return Lost(lost, np.concatenate([js for js, s in zip(members, shares, strict=True) if s >= _CARRIES]))
     try:
         return (
             _first_layer(geometry, state, groups)
@@ -162,10 +172,21 @@ def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
         )
         for g in range(len(members))
     )
-    walls = _walls(data, v, here) if slope < 1 else 0
     multipliers = np.zeros(n)
     multipliers[live] = found.multipliers
-    return Candidate(network, found.margin, groups, kkt(data, network), found.unique is True, walls, live, multipliers)
+    walls, grazing = _walls(data, v[carry], here[carry], signs[carry], slope, found.margin) if slope < 1 else (0, 0)
+    return Candidate(
+        network,
+        found.margin,
+        groups,
+        kkt(data, network),
+        found.unique is True,
+        walls,
+        grazing,
+        live,
+        multipliers,
+        _free(data, found, here[carry], slope),
+    )
 
 
 def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Array, slope: float) -> Array:
@@ -208,10 +229,47 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     return out
 
 
-def _walls(data: Dataset, v: Array, pattern: Signs) -> int:
+def _touched(data: Dataset, v: Array, pattern: Signs) -> Flags:
+    """Which living groups lie on which hyperplanes on which they do not slide."""
     norms = np.linalg.norm(v, axis=1)
     cosine = np.abs(v @ data.X.T) / (np.where(norms > 0, norms, 1.0)[:, None] * data.norms)
-    return int(((cosine < _WALL) & (pattern != 0) & (norms > 0)[:, None]).any(axis=1).sum())
+    return np.asarray((cosine < WALL) & (pattern != 0) & (norms > 0)[:, None])
+
+
+def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float) -> tuple[int, int]:
+    """Count the groups that touch a wall: those beyond which another network is best, and those where none is.
+
+    A group that ends on a wall may go on from either side. Where the best network with the patterns beyond it has no
+    larger margin, this network is the best there too, and it does not matter.
+    """
+    touched = _touched(data, v, pattern)
+    walls = grazing = 0
+    for g in np.flatnonzero(touched.any(axis=1)):
+        beyond = pattern.copy()
+        beyond[g] = np.where(touched[g], -pattern[g], pattern[g])
+        try:
+            better = grouped_margin(data, beyond, signs, slope, cones=True).margin > margin * (1 + _SAME)
+        except (NotSeparable, Undecided) as exc:
+            if isinstance(exc, Stopped):
+                raise
+            better = True
+        walls, grazing = walls + better, grazing + (not better)
+    return walls, grazing
+
+
+def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> bool:
+    """Whether the multipliers are not unique: what the active samples do to the living groups is linearly dependent."""
+    rows = []
+    for g in found.living:
+        held = data.X[pattern[g] == 0]
+        X = data.X[found.active]
+        if held.size:
+            q = np.linalg.svd(held.T, full_matrices=False)
+            basis = q[0][:, q[1] > _RANK * q[1][0]]
+            X = X - (X @ basis) @ basis.T
+        h = np.where(pattern[g, found.active] > 0, 1.0, slope)
+        rows.append(h[:, None] * X / data.norms[found.active, None])
+    return bool(np.linalg.matrix_rank(np.hstack(rows), tol=_RANK) < found.active.size)
 
 
 def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate | str:
@@ -238,7 +296,7 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
     everyone = np.concatenate(members)
     network = Network(W[everyone], out[everyone], geometry.slope, log_scale_out=unit).normalized("first")
     size = np.linalg.norm(u, axis=1)
-    if geometry.slope < 1 and ((u @ data.X.T) * here < -_WALL * size[:, None] * data.norms).any():
+    if geometry.slope < 1 and ((u @ data.X.T) * here < -WALL * size[:, None] * data.norms).any():
         return "the best network with these patterns does not obey them: they will change"
     part = mass * size**2
     groups = tuple(
@@ -253,5 +311,6 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
         )
         for g in range(len(members))
     )
-    margin, walls = network.normalized_margin(data, "first"), _walls(data, u, here) if geometry.slope < 1 else 0
-    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, live, np.empty(0))
+    margin = network.normalized_margin(data, "first")
+    walls = int(_touched(data, u, here).any(axis=1).sum()) if geometry.slope < 1 else 0
+    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, 0, live, np.empty(0))

@@ -28,6 +28,7 @@ from ..flow.state import State
 
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
+_TOUCH = 1e-9  # cosines below this are on the hyperplane
 BEFORE = 7.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
 
 
@@ -70,6 +71,11 @@ class Future:
         """The largest final rate; 0 if there is no neuron."""
         return float(self.rates.max(initial=0.0))
 
+    @property
+    def joins(self) -> bool:
+        """Whether one ends with the rate of the network."""
+        return bool((np.abs(self.rates - 1) <= _TIE).any())
+
     def state(self, state: State, s: float) -> State:
         """Return the state when ``log |theta|`` has grown by s, in units in which the network is as large as now."""
         if self._early is None:
@@ -82,6 +88,37 @@ class Future:
             j, direction = self._exit
             U[j], log_w[j] = direction, log_a[j] + TINY
         return State(U, log_w, log_a, sign, state.sides)
+
+
+#: What becomes of no neurons.
+NOBODY = Future(np.empty(0, dtype=np.intp), np.empty(0), np.inf, -1, -1, "", None)
+
+
+def left(geometry: Geometry, state: State, lost: Index) -> Index:
+    """Return the neurons that may still come to something.
+
+    One that feels a lost sample moves by that alone, whose pull does not fade: if it has shrunk beyond return by now,
+    it is gone for good.
+    """
+    there = (np.isfinite(state.log_w) | np.isfinite(state.log_a)) & (state.sign != 0)
+    held = (geometry.slopes(state.sides)[:, lost] != 0).any(axis=1)
+    return np.flatnonzero(there & ~(held & (state.log_w <= geometry.gone)))
+
+
+def strengths(geometry: Geometry, state: State, live: Index) -> Array:
+    r"""How strongly samples pull now, in units in which the network grows with rate 1; 0 for those not felt.
+
+    With :math:`w' = a \sum_i c\,p_i h_i y_i x_i`, and a' alike, :math:`(|\theta|^2/2)' = 2 c \sum_i p_i q_i`, which is
+    to be :math:`|\theta|^2`.
+    """
+    net = state.network(geometry.slope)
+    q = net.margins(geometry.problem.data)[live]
+    log_g = geometry.problem.loss.log_force(q)
+    with np.errstate(under="ignore"):
+        p = np.exp(log_g - log_g.max())
+    out = np.zeros(geometry.problem.data.n)
+    out[live] = p * np.exp(2 * net.log_norm("both")) / (2 * (p @ q))
+    return out
 
 
 def follow(geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index) -> Future:
@@ -101,7 +138,7 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
         Samples that no neuron feels.
     """
     if small.size == 0:
-        return Future(small, np.empty(0), np.inf, -1, -1, "", None)
+        return NOBODY
     one = _follow(geometry, state, multipliers, living, small, lost, "regular")
     if one._early is None or not one._early.nonunique.any():
         return one
@@ -117,7 +154,7 @@ def _follow(
 ) -> Future:
     pulls = np.flatnonzero(multipliers > 0)
     data = geometry.problem.data
-    part = State(*(getattr(state, name)[small] for name in ("U", "log_w", "log_a", "sign", "sides")))
+    part = state.of(small)
     try:
         weighted = Dataset(multipliers[pulls, None] * data.X[pulls], data.y[pulls])
         # Exponential loss and a sum: every sample then pulls with strength one.
@@ -188,16 +225,18 @@ def _undecided(small: Index, rates: Array, why: str) -> Future:
 def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
     """First moment at which a neuron comes to see one of some points: the moment, the neuron, the point.
 
-    Paths are straight between events, so a change of side shows at the events or in the end.
+    Paths are straight between events, so a change of side shows at the events or in the end. One that only touches the
+    hyperplane, in the limit, does not cross it.
     """
+    size = np.linalg.norm(X, axis=1)
     best = (np.inf, -1, -1)
     for j in range(early.p):
         times = np.unique(np.append(early.events(j)["time"], 0.0))
         rows = np.vstack([early.directions(times)[:, j], early.direction[j][None]])
         z = rows @ X.T
-        if not (z > 0).any():
+        if not (z > _TOUCH * size).any():
             continue
-        k, i = (int(v) for v in np.argwhere(z > 0)[0])
+        k, i = (int(v) for v in np.argwhere(z > _TOUCH * size)[0])
         when = float(times[min(k, times.size - 1)])
         if when < best[0]:
             best = (when, j, i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,73 +13,20 @@ from ...margins import KKT, GlobalMargin
 from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ...problem import time_limit as within
 from ...problem.checks import is_number
-from ...problem.types import Array, Index
+from ...problem.types import Array
 from ...problem.words import count
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import Goal, March, Reached, named
 from ..flow.record import Recorder
-from ..flow.state import State, pattern_of, take
 from ..trajectory import Trajectory
 from .candidate import Candidate, LimitGroup, Lost, candidate
-from .future import BEFORE, Future, follow
+from .future import NOBODY, Future, follow, left, strengths
+from .gates import QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
+from .way import TIME_ENOUGH, Plateau, Way
 
-#: Log times at which the patterns reached are put to the test.
-_STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 LAST = 1e10  #: largest log time that can be asked for
-
-_TIME_ENOUGH = _STAGES[-1]  # beyond this log t the direction no longer depends on the time, only on log R
-_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7
-
-_QUIET = 100.0  # |theta|^2 must have grown by this factor since the last event
-_KKT = 1e-9
-_CLOSE = 1e-2  # largest gap between the margin of the flow and that of the limit, as part of the latter
-
-
-class Evidence(NamedTuple):
-    """One thing that speaks for the limit: what, its number, whether it is as it must be, and in words."""
-
-    name: str
-    value: float
-    holds: bool | None
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Plateau:
-    r"""A KKT point at which the direction rests for long, but not for ever.
-
-    Attributes
-    ----------
-    margin : float
-        Its normalised margin.
-    network : Network
-        Of unit norm.
-    log_r_from, log_r_to : float
-        Between these values of :math:`\log R = \log|\theta|^2` the network is near it; log t is about R times the
-        margin.
-    neuron : int
-        The neuron that ends it.
-    sample : int
-        The sample, felt by no neuron at the plateau, that it comes to see; -1 if it outgrows the network.
-    """
-
-    margin: float
-    network: Network
-    log_r_from: float
-    log_r_to: float
-    neuron: int
-    sample: int = -1
-
-    def to_dict(self) -> dict[str, float | int]:
-        """Everything but the network."""
-        return {
-            "margin": self.margin,
-            "log_r_from": self.log_r_from,
-            "log_r_to": self.log_r_to,
-            "neuron": self.neuron,
-            "sample": self.sample,
-        }
+_TOUCH = 1e-9  # part of the largest margin of any network by which one that attains it may fall short
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,7 +181,7 @@ def limit(
 
 def _search(march: March, max_log_time: float) -> Limit:
     state, log_time, _ = begin(march, Until(log_time=max_log_time))
-    way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, _TIME_ENOUGH))
+    way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH))
     try:
         return _confirmed(way)
     finally:
@@ -251,193 +198,83 @@ def _confirmed(way: Way) -> Limit:
         if isinstance(found, str):
             why = found
             continue
-        if isinstance(found, Lost):
-            grown = _grown(way.run)[0]
-            if grown >= _QUIET**2:
-                return _lost(way, found, grown)
-            why = f"neurons slide on points that are lost, and |theta|^2 grew only by {grown:.3g} since the last event"
-            continue
-        evidence = _evidence(way.run, found)
-        failed = [e for e in evidence if not e.holds]
-        if failed:
-            why = "; ".join(f"{e.name}: {e.text}" for e in failed)
-            continue
-        future = _future(way.march.geometry, way.reached.state, found)
-        if future.doubt:
-            why = f"vanishing: {future.doubt}"
-            continue
-        if future.arrival == np.inf:
-            return _accept(way, found, (*evidence, _vanishing(future)))
-        why = way.leave(found, future)
+        answer = _lost(way, found) if isinstance(found, Lost) else _tried(way, found)
+        if isinstance(answer, Limit):
+            return answer
+        why = answer
     raise Undecided(
         f"no limit could be confirmed {way.in_time().standing()}: {why}; what was found so far is kept, and "
-        + ("a larger max_log_time goes on." if way.last < _TIME_ENOUGH else "another draw may settle sooner."),
+        + ("a larger max_log_time goes on." if way.last < TIME_ENOUGH else "another draw may settle sooner."),
         way.recorder.result(),
     )
 
 
-class Way:
-    """How far a search has come, and where it has been.
+def _tried(way: Way, found: Candidate) -> Limit | str:
+    """Try a candidate: the limit, or why it is none."""
+    look = Look(way.run, found)
+    failed = [e for e in evidence(look) if not e.holds]
+    if failed:
+        return "; ".join(f"{e.name}: {e.text}" for e in failed)
+    future = _future(way, found)
+    look = look._replace(future=future)
+    last = VANISHING(look)
+    if last.holds:
+        return _accept(way, found, evidence(look))
+    if future.doubt:
+        return f"{last.name}: {last.text}"
+    return way.leave(found.margin, found.network, future)
 
-    As long as it matters when things happen the flow is followed in time. Beyond, the direction of the network moves in
-    the clock log R, R = |theta|^2, and in the same way whatever R is, up to terms of order 1/R: so the network is made
-    smaller whenever it has grown large, all neurons by the same factor, and the time is no longer known.
+
+def _future(way: Way, found: Candidate) -> Future:
+    """Follow the neurons that the limit leaves out.
+
+    Where the multipliers are not unique they are followed with those of the program and with those of the flow, and
+    what comes must be the same.
     """
-
-    def __init__(self, march: March, reached: Reached, last: float) -> None:
-        self.march, self.reached, self.last = march, reached, last
-        self.recorder = march.recorder
-        self.plateaus: list[Plateau] = []
-        self.skipped = 0.0  # by how much log R is larger than it looks
-        self.rounds = 0
-
-    @property
-    def run(self) -> Trajectory:
-        """The flow since the time is no longer known, or all of it."""
-        return self.march.recorder.result()
-
-    def go_on(self) -> bool:
-        """Follow the flow to the next stage; False if there is none."""
-        ahead = self._ahead()
-        if not ahead:
-            if self.last < _TIME_ENOUGH or self.rounds >= _ROUNDS:
-                return False
-            self._shrink()
-            ahead = self._ahead()
-        self.march.goal = Goal(min(ahead), -np.inf, np.inf)
-        self.reached = self.march.resume(self.reached.state, self.reached.log_time)
-        return True
-
-    def in_time(self) -> March:
-        """Give the march back the flow as far as it was followed in time."""
-        if self.march.recorder is not self.recorder:
-            self.march.recorder = self.recorder
-            self.march.forget()
-        return self.march
-
-    def _ahead(self) -> list[float]:
-        return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
-
-    def leave(self, found: Candidate, future: Future) -> str:
-        """Note a plateau, and go to its end if that is out of reach in time; return what it is in words."""
-        run = self.run
-        log_R = 2 * float(run.log_norm[-1])
-        ends = log_R + self.skipped + 2 * future.arrival
-        gaps = 1 - run.normalized_margin() / found.margin
-        near = int(np.argmax(np.minimum.accumulate((np.abs(gaps) <= _CLOSE)[::-1])[::-1]))
-        begins = 2 * float(run.log_norm[near]) + self.skipped
-        if self.plateaus and abs(self.plateaus[-1].margin / found.margin - 1) < 1e-9:
-            begins = self.plateaus.pop().log_r_from
-        self.plateaus.append(Plateau(found.margin, found.network, begins, ends, future.first, future.point))
-        # log t is about R times the margin.
-        if self.last >= _TIME_ENOUGH and log_R + 2 * future.arrival + np.log(found.margin) > np.log(self.last):
-            self._jump(future)
-        return f"it rests at a plateau of margin {found.margin:.6g} until log R = {ends:.6g}"
-
-    def _jump(self, future: Future) -> None:
-        s = max(future.arrival - (BEFORE if future.outgrows else 0.0), 0.0)
-        self._restart(future.state(self.reached.state, s), self.reached.log_time)
-        self.skipped += 2 * s
-
-    def _shrink(self) -> None:
-        """Make the network smaller, all neurons by the same factor."""
-        frozen, state = self.march.geometry.frozen, self.reached.state
-        by = float(np.log(self.last / _STAGES[1])) * (1.0 if frozen else 0.5)
-        log_a = state.log_a if frozen else state.log_a - by
-        self._restart(replace(state, log_w=state.log_w - by, log_a=log_a), _STAGES[1])
-        self.skipped += 2 * by
-        self.rounds += 1
-
-    def _restart(self, state: State, log_time: float) -> None:
-        geometry = self.march.geometry
-        recorder = Recorder(geometry.problem, self.recorder.settings)
-        taken, _ = take(geometry, state.network(geometry.slope))
-        recorder.add(log_time, taken, pattern_of(geometry, taken).margins(taken.weighted()))
-        self.march.recorder = recorder
-        self.reached = Reached(taken, log_time, "late")
-
-
-def _future(geometry: Geometry, state: State, found: Candidate) -> Future:
-    """Follow the neurons that the limit leaves out."""
+    geometry, state = way.march.geometry, way.reached.state
     if geometry.frozen:  # every neuron that feels a sample moves at the speed of its output weight: none vanishes
-        return Future(np.empty(0, dtype=np.intp), np.empty(0), np.inf, -1, -1, "", None)
-    there = (np.isfinite(state.log_w) | np.isfinite(state.log_a)) & (state.sign != 0)
-    there[found.living] = False
+        return NOBODY
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), found.live)
-    return follow(geometry, state, found.multipliers, found.network, np.flatnonzero(there), lost)
+    small = np.setdiff1d(left(geometry, state, lost), found.living)
+    one = follow(geometry, state, found.multipliers, found.network, small, lost)
+    if not found.free or one.doubt or not small.size:
+        return one
+    other = follow(geometry, state, strengths(geometry, state, found.live), found.network, small, lost)
+    if not other.doubt and (one.arrival < np.inf) == (other.arrival < np.inf):
+        return other  # of the flow
+    why = other.doubt or "whether a neuron vanishes depends on multipliers, which the margin problem leaves open"
+    return replace(other, doubt=why, arrival=np.inf)
 
 
-def _vanishing(future: Future) -> Evidence:
-    text = "every neuron carries the network"
-    if future.neurons.size:
-        who = count(future.neurons.size, "neuron vanishes", "neurons vanish")
-        rate = (future.fastest - 1) / 2
-        text = f"{who} for ever, whatever hyperplanes come, the slowest like R^{rate:.3g}"
-    return Evidence("vanishing", future.fastest, True, text)
-
-
-def _evidence(run: Trajectory, found: Candidate) -> tuple[Evidence, ...]:
-    grown, at, log_R = _grown(run, found.living)
-    k = found.certificate
-    residual = max(k.residual, k.balance or 0.0)
-    data = run.problem.data.subset(found.live) if found.live.size < run.problem.data.n else run.problem.data
-    gap, before, exponent = _approach(run, data, found.margin, log_R, at)
-    share = max((abs(g.share - g.flow_share) for g in found.groups), default=0.0)
-    touching = count(found.walls, "group touches", "groups touch") if found.walls else "no group touches"
-    return (
-        Evidence(
-            "quiet",
-            grown,
-            grown >= _QUIET,
-            f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event",
-        ),
-        Evidence("KKT", residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"),
-        Evidence(
-            "inside",
-            float(found.walls),
-            found.walls == 0,
-            f"{touching} a wall of its pattern",
-        ),
-        Evidence(
-            "approach",
-            gap,
-            -1e-9 <= gap <= _CLOSE and (gap < 1e-8 or gap < 0.9 * before),
-            f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}",
-        ),
-        Evidence(
-            "shares",
-            share,
-            share <= 0.2,
-            f"shares of the groups differ by {share:.1e} from the flow's"
-            + ("" if found.unique else "; the margin leaves them open, and they are the nearest to the flow's"),
-        ),
-    )
-
-
-def _grown(run: Trajectory, neurons: Index | None = None) -> tuple[float, int, Array]:
-    """By how much R grew since the data were fitted and the last event of some neurons, the record there, and log R."""
-    log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
-    events = run.events if neurons is None else run.events[np.isin(run.events["neuron"], neurons)]
-    last = events["log_time"].max(initial=-np.inf)
-    fitted = [phase.log_start for phase in run.phases if phase.name == "late"]
-    at = int(np.searchsorted(run.log_time, max([last, *fitted[-1:]]), side="right")) - 1
-    return (float(np.exp(min(log_R[-1] - log_R[max(at, 0)], 700.0))) if fitted else 1.0), at, log_R
-
-
-def _lost(way: Way, found: Lost, grown: float) -> Limit:
+def _lost(way: Way, found: Lost) -> Limit | str:
     """Answer for a stall in which neurons slide on a lost point: exact floor, direction of the flow."""
-    problem, run = way.march.geometry.problem, way.recorder.result()
+    problem, run, state = way.march.geometry.problem, way.recorder.result(), way.reached.state
+    live = np.setdiff1d(np.arange(problem.data.n), found.points)
+    by = grown(way.run, live)[0]
+    if by < QUIET**2:
+        return f"neurons slide on points that are lost, and |theta|^2 grew only by {by:.3g} since the last event"
     floor = float(problem.weight * found.points.size * problem.loss.value(0.0))
-    net = way.reached.state.network(problem.net.slope).normalized(problem.train)
-    rest = problem.data.subset(np.setdiff1d(np.arange(problem.data.n), found.points))
-    margin = net.normalized_margin(rest, problem.train)
+    net = state.network(problem.net.slope).normalized(problem.train)
+    margin = net.normalized_margin(problem.data.subset(live), problem.train)
+    items = [
+        Evidence("quiet", by, True, f"|theta|^2 grew by {by:.3g} since the data were fitted and the last event"),
+        Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
+    ]
+    if not way.march.geometry.frozen:
+        small = np.setdiff1d(left(way.march.geometry, state, found.points), found.carriers)
+        living = state.of(found.carriers).network(problem.net.slope)
+        now = strengths(way.march.geometry, state, live)
+        future = follow(way.march.geometry, state, now, living, small, found.points)
+        if future.doubt:
+            return f"{VANISHING.name}: {future.doubt}"
+        if future.arrival < np.inf:
+            return way.leave(margin, net, future)
+        items.append(Evidence("vanishing", future.fastest, True, words_of(future)))
     stalled = _stalled(found.points, problem.data.n, floor)
     reason = f"{stalled}; on the others the flow has margin {margin:.6g}"
-    evidence = (
-        Evidence("quiet", grown, True, f"|theta|^2 grew by {grown:.3g} since the data were fitted and the last event"),
-        Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
+    return Limit(
+        problem, "stall", net, margin, (), None, tuple(items), floor, reason, run, plateaus=tuple(way.plateaus)
     )
-    return Limit(problem, "stall", net, margin, (), None, evidence, floor, reason, run, plateaus=tuple(way.plateaus))
 
 
 def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
@@ -448,22 +285,11 @@ def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
     )
 
 
-def _approach(run: Trajectory, data: object, margin: float, log_R: Array, at: int) -> tuple[float, float, float]:
-    """Relative gap of the margin now, a tenth of R ago, and the power with which it closes."""
-    train = run.problem.train
-    earlier = max(int(np.searchsorted(log_R, log_R[-1] - np.log(10.0))), at + 1)
-    gaps = [1 - run.network(k).normalized_margin(data, train) / margin for k in (min(earlier, len(run) - 1), -1)]  # type: ignore[arg-type]
-    step = log_R[-1] - log_R[min(earlier, len(run) - 1)]
-    exponent = float(np.log(abs(gaps[0]) / max(abs(gaps[1]), 1e-300)) / step) if step > 0 and gaps[0] else 0.0
-    return float(gaps[1]), float(gaps[0]), exponent
-
-
-def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit:
+def _accept(way: Way, found: Candidate, items: tuple[Evidence, ...]) -> Limit:
     problem, run = way.march.geometry.problem, way.recorder.result()
     n, lost = problem.data.n, problem.data.n - found.live.size
-    living = [g for g in found.groups if g.share > 0]
     if lost == 0:
-        reason = f"{count(len(living), 'group')} of neurons, normalised margin {found.margin:.10g}"
+        reason = f"{count(len(found.living_groups), 'group')} of neurons, normalised margin {found.margin:.10g}"
         return Limit(
             problem,
             "margin",
@@ -471,7 +297,7 @@ def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit
             found.margin,
             found.groups,
             found.certificate,
-            evidence,
+            items,
             0.0,
             reason,
             run,
@@ -479,21 +305,6 @@ def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit
         )
     missing = np.setdiff1d(np.arange(n), found.live)
     floor = float(problem.weight * lost * problem.loss.value(0.0))
-    beyond = max((float((g.direction @ problem.data.X[missing].T).max()) for g in living), default=-np.inf)
-    evidence += (
-        Evidence(
-            "lost",
-            beyond,
-            beyond < 0,
-            f"on the {count(lost, 'lost point')} every living group is negative, at most {beyond:.2e}",
-        ),
-    )
-    if beyond >= 0:
-        raise Undecided(
-            f"{count(lost, 'point is', 'points are')} felt by no neuron now, but the limit of the others would "
-            f"activate one: {evidence[-1].text}.",
-            run,
-        )
     reason = f"{_stalled(missing, n, floor)}; on the other points the margin tends to {found.margin:.10g}"
     return Limit(
         problem,
@@ -502,7 +313,7 @@ def _accept(way: Way, found: Candidate, evidence: tuple[Evidence, ...]) -> Limit
         found.margin,
         found.groups,
         found.certificate,
-        evidence,
+        items,
         floor,
         reason,
         run,
@@ -545,6 +356,12 @@ def _with_optimum(found: Limit, needed: bool) -> Limit:
         ) from None
     short = best.upper - found.margin
     text = f"the largest margin of any network is {best.lower:.10g}"
-    reaches = bool(short <= 1e-9 * best.upper) if best.exact else None
+    if short < -_TOUCH * best.upper:
+        raise Undecided(
+            f"two computations contradict each other: the limit has margin {found.margin:.10g}, and {text}; please "
+            "report this problem. What was found so far is kept.",
+            found,
+        )
+    reaches = bool(short <= _TOUCH * best.upper) if best.exact else None
     item = Evidence("optimum", best.lower, True, text + (", attained" if reaches else f", {short:.3g} above the limit"))
     return replace(found, optimum=best, evidence=(*found.evidence, item))

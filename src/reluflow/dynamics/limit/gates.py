@@ -1,0 +1,193 @@
+r"""The gates that a candidate for the limit must pass, each of which looks at one thing and can be tried alone.
+
+A candidate is the best network with the present patterns. It is the limit if the flow has been in these patterns for
+long (*quiet*), it is a KKT point (*KKT*), it lies inside the patterns it was computed from, or on a wall beyond which
+nothing changes (*inside*), the margin of the flow closes up to its margin (*approach*) and the shares of its groups are
+those of the flow (*shares*), no living neuron comes to see a point that none feels (*lost*), and the neurons that it
+leaves out vanish for ever (*vanishing*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...problem import Dataset
+from ...problem.types import Array, Index
+from ...problem.words import count
+from ...sectors import exact_signs
+from ..trajectory import Trajectory
+from .candidate import WALL, Candidate, LimitGroup
+from .future import Future
+
+QUIET = 100.0  #: |theta|^2 must have grown by this factor since the last event
+CLOSE = 1e-2  #: largest gap between the margin of the flow and that of the limit, as part of the latter
+_FITTED = 3.0  # margins above this have been fitted
+_KKT = 1e-9  # largest residual of a KKT point
+_ROUNDING = 1e-9  # part by which the margin of the flow may seem larger than that of its limit
+_THERE = 1e-8  # gaps below this have closed
+_CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
+_SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
+_OPEN_SHARES = 5e-3  # those that it leaves open are taken from the flow, which must have settled
+
+
+class Evidence(NamedTuple):
+    """One thing that speaks for the limit: what, its number, whether it is as it must be, and in words."""
+
+    name: str
+    value: float
+    holds: bool | None
+    text: str
+
+
+class Look(NamedTuple):
+    """What the gates look at: the flow, the candidate, and what becomes of the neurons that it leaves out."""
+
+    run: Trajectory
+    found: Candidate
+    future: Future | None = None
+
+    @property
+    def data(self) -> Dataset:
+        """The points that are felt."""
+        whole = self.run.problem.data
+        return whole.subset(self.found.live) if self.found.live.size < whole.n else whole
+
+    @property
+    def lost(self) -> Index:
+        """The points that are not."""
+        return np.setdiff1d(np.arange(self.run.problem.data.n), self.found.live)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One condition: its name, and what gives its number, whether it holds, and the words."""
+
+    name: str
+    test: Callable[[Look], tuple[float, bool, str]]
+
+    def __call__(self, look: Look) -> Evidence:
+        """Try it."""
+        return Evidence(self.name, *self.test(look))
+
+
+def grown(run: Trajectory, live: Index, neurons: Index | None = None) -> tuple[float, int, Array]:
+    """By how much R grew since some points were fitted and the last event of some neurons, the record there, log R."""
+    log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
+    unfitted = np.flatnonzero(run.margins()[:, live].min(axis=1, initial=np.inf) <= _FITTED)
+    events = run.events if neurons is None else run.events[np.isin(run.events["neuron"], neurons)]
+    last = events["log_time"].max(initial=-np.inf)
+    at = max(int(np.searchsorted(run.log_time, last, side="right")) - 1, int(unfitted[-1]) if unfitted.size else 0)
+    return float(np.exp(min(log_R[-1] - log_R[at], 700.0))), at, log_R
+
+
+def _quiet(look: Look) -> tuple[float, bool, str]:
+    by = grown(look.run, look.found.live, look.found.living)[0]
+    return by, by >= QUIET, f"|theta|^2 grew by {by:.3g} since the data were fitted and the last event"
+
+
+def _kkt(look: Look) -> tuple[float, bool, str]:
+    residual = max(look.found.certificate.residual, look.found.certificate.balance or 0.0)
+    return residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"
+
+
+def _inside(look: Look) -> tuple[float, bool, str]:
+    walls, grazing = look.found.walls, look.found.grazing
+    words = count(walls, "group touches", "groups touch") if walls else "no group touches"
+    words += " a wall of its pattern"
+    if grazing:
+        words += f" beyond which another network is best ({count(grazing, 'ends', 'end')} on one where none is)"
+    return float(walls), walls == 0, words
+
+
+def _approach(look: Look) -> tuple[float, bool, str]:
+    run, margin = look.run, look.found.margin
+    _, at, log_R = grown(run, look.found.live, look.found.living)
+    earlier = min(max(int(np.searchsorted(log_R, log_R[-1] - np.log(10.0))), at + 1), len(run) - 1)
+    before, gap = (1 - run.network(k).normalized_margin(look.data, run.problem.train) / margin for k in (earlier, -1))
+    step = log_R[-1] - log_R[earlier]
+    exponent = float(np.log(abs(before) / max(abs(gap), 1e-300)) / step) if step > 0 and before else 0.0
+    closes = gap < _THERE or gap < _CLOSING * before
+    text = f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}"
+    if not closes and gap < before and (room := min(_room(run, g) for g in look.found.living_groups)) > 1:
+        closes, text = True, f"{text}, and walls are {room:.3g} times as far as the limit"
+    return float(gap), bool(-_ROUNDING <= gap <= CLOSE and closes), text
+
+
+def _room(run: Trajectory, group: LimitGroup) -> float:
+    """How much farther than a group is from its limit the nearest wall is from that limit, in angles."""
+    data = run.problem.data
+    to_wall = np.arcsin(np.minimum(np.abs(data.X @ group.direction) / data.norms, 1.0))[group.pattern != 0]
+    away = np.linalg.norm(run.directions[-1][group.neurons] - group.direction, axis=1)
+    return float(to_wall.min(initial=np.pi / 2) / max(float(away.max()), 1e-300))
+
+
+def _shares(look: Look) -> tuple[float, bool, str]:
+    away = max((abs(g.share - g.flow_share) for g in look.found.groups), default=0.0)
+    text = f"shares of the groups differ by {away:.1e} from the flow's"
+    if look.found.unique:
+        return away, away <= _SHARES, text
+    return away, away <= _OPEN_SHARES, f"{text}; the margin leaves them open, and they are the nearest to the flow's"
+
+
+def _lost(look: Look) -> tuple[float, bool, str]:
+    """No living group is on the side of a lost point, now or in the limit.
+
+    One whose limit is on its hyperplane keeps its distance for ever if all samples that it feels are orthogonal to it.
+    """
+    data, lost = look.run.problem.data, look.lost
+    cosines = np.array([data.X[lost] @ g.direction / data.norms[lost] for g in look.found.living_groups])
+    apart = True
+    for g, row in zip(look.found.living_groups, cosines, strict=True):
+        edge = lost[np.abs(row) <= WALL]
+        felt = np.flatnonzero(g.pattern > 0)
+        if edge.size:
+            now = look.run.directions[-1][g.neurons] @ data.X[edge].T / data.norms[edge]
+            apart &= bool((now < -WALL).all() and not exact_signs(data.X[felt], data.X[edge]).any())
+    beyond = float(cosines.max())
+    words = "negative" if beyond < -WALL else "not positive"
+    text = f"on the {count(lost.size, 'lost point')} every living group is {words}, cosine at most {beyond:.2e}"
+    return beyond, apart and beyond <= WALL, text
+
+
+def _vanishing(look: Look) -> tuple[float, bool, str]:
+    future = look.future
+    if future is None:
+        return np.nan, False, "the neurons left out were not followed"
+    if future.doubt:
+        return future.fastest, False, future.doubt
+    if future.arrival < np.inf:
+        return future.fastest, False, f"neuron {future.first} counts when log|theta| has grown by {future.arrival:.4g}"
+    return future.fastest, True, words_of(future)
+
+
+def words_of(future: Future) -> str:
+    """Say of neurons that vanish how fast they do."""
+    if not future.neurons.size:
+        return "every neuron carries the network"
+    who = count(future.neurons.size, "neuron vanishes", "neurons vanish")
+    rate = (future.fastest - 1) / 2
+    if future.joins:
+        return f"{who} for ever, or ends in a direction of the network with the share that it has"
+    return f"{who} for ever, whatever hyperplanes come, the slowest like R^{rate:.3g}"
+
+
+#: What is asked of every candidate ...
+GATES = (
+    Gate("quiet", _quiet),
+    Gate("KKT", _kkt),
+    Gate("inside", _inside),
+    Gate("approach", _approach),
+    Gate("shares", _shares),
+)
+VANISHING = Gate("vanishing", _vanishing)  #: ... of the neurons that it leaves out, once they have been followed ...
+LOST = Gate("lost", _lost)  #: ... and where some points are felt by no neuron.
+
+
+def evidence(look: Look) -> tuple[Evidence, ...]:
+    """Try every gate that can be asked."""
+    asked = (*GATES, *((VANISHING,) if look.future is not None else ()), *((LOST,) if look.lost.size else ()))
+    return tuple(gate(look) for gate in asked)
