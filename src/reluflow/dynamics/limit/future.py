@@ -29,7 +29,7 @@ from ..flow.state import State
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
 _TOUCH = 1e-9  # cosines below this are on the hyperplane
-BEFORE = 7.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
+_BEFORE = 7.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,14 @@ class Future:
     _exit: tuple[int, Array] | None = None  # a neuron that leaves w = 0 at the arrival, and where to
 
     @property
-    def outgrows(self) -> bool:
-        """Whether it is by its growth that the first neuron counts; else it is a moment at which something opens."""
-        return self.point < 0 and self._exit is None
+    def lead(self) -> float:
+        """How much ``log |theta|`` grows while the neuron that outgrows the network is about to, but does not count.
+
+        0 where it is a moment at which something opens.
+        """
+        if self.point >= 0 or self._exit is not None:
+            return 0.0
+        return float(_BEFORE / (self.rates[np.flatnonzero(self.neurons == self.first)[0]] - 1))
 
     @property
     def fastest(self) -> float:

@@ -11,7 +11,7 @@ from ..flow.march import Goal, March, Reached
 from ..flow.record import Recorder
 from ..flow.state import State, pattern_of, take
 from ..trajectory import Trajectory
-from .future import BEFORE, Future
+from .future import Future
 from .gates import CLOSE
 
 #: Log times at which the patterns reached are put to the test.
@@ -117,7 +117,7 @@ class Way:
         return f"it rests at a plateau of margin {margin:.6g} until log R = {ends:.6g}"
 
     def _jump(self, future: Future) -> None:
-        s = max(future.arrival - (BEFORE if future.outgrows else 0.0), 0.0)
+        s = max(future.arrival - future.lead, 0.0)
         self._restart(future.state(self.reached.state, s), self.reached.log_time)
         self.skipped += 2 * s
 
