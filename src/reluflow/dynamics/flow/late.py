@@ -368,8 +368,14 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> 
         # At log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows.
         first_step=min(1e-2 / (1.0 + float(np.abs(field(s, y)).max())), 0.5 * (s_bound - s)),
     )
-    found.jac = chart.linearize
-    found.J = chart.linearize(s, y)
+    start = chart.linearize(s, y)
+
+    def linearize(s: float, y: Array) -> Any:
+        # SciPy keeps what it is given while it halves a step, and a trial step may have gone beyond doubles.
+        new = chart.linearize(s, y)
+        return new if np.isfinite(new.pull.speed) and np.isfinite(new.pull.log_dt) else start
+
+    found.jac, found.J = linearize, start
     found.I = _One()
     found.lu = lambda shift: shift
     found.solve_lu = lambda shift, b: shift.solve(b)
