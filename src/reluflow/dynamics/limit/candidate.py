@@ -257,16 +257,20 @@ def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, 
     return walls, grazing
 
 
+def _within(X: Array, held: Array) -> Array:
+    """Project points onto the intersection of some hyperplanes, of which several may be the same."""
+    if not held.size:
+        return X
+    basis, size, _ = np.linalg.svd((held / np.linalg.norm(held, axis=1)[:, None]).T, full_matrices=False)
+    basis = basis[:, size > _RANK]
+    return np.asarray(X - (X @ basis) @ basis.T)
+
+
 def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> bool:
     """Whether the multipliers are not unique: what the active samples do to the living groups is linearly dependent."""
     rows = []
     for g in found.living:
-        held = data.X[pattern[g] == 0]
-        X = data.X[found.active]
-        if held.size:
-            q = np.linalg.svd(held.T, full_matrices=False)
-            basis = q[0][:, q[1] > _RANK * q[1][0]]
-            X = X - (X @ basis) @ basis.T
+        X = _within(data.X[found.active], data.X[pattern[g] == 0])
         h = np.where(pattern[g, found.active] > 0, 1.0, slope)
         rows.append(h[:, None] * X / data.norms[found.active, None])
     return bool(np.linalg.matrix_rank(np.hstack(rows), tol=_RANK) < found.active.size)
@@ -280,11 +284,7 @@ def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate
     mass = np.array([np.exp(np.logaddexp.reduce(2 * (state.log_a[js] - unit))) for js in members])
     blocks = []
     for g in range(len(members)):
-        X = data.X
-        held = np.flatnonzero(here[g] == 0)
-        if held.size:
-            q, _ = np.linalg.qr(data.X[held].T)
-            X = X - (X @ q) @ q.T
+        X = _within(data.X, data.X[here[g] == 0])
         blocks.append(np.sqrt(mass[g]) * h[g][:, None] * data.y[:, None] * X)
     found = hard_margin(np.hstack(blocks))
     u = signs[:, None] * found.w.reshape(len(members), data.d) / np.sqrt(mass)[:, None]  # w_j = |a_j| u_G
