@@ -252,6 +252,4 @@ def test_shares_of_uneven_starts(seed):
     want = np.add.reduceat((W * W).sum(axis=1) + a * a, [0, 1, 2])
     found = rf.limit(problem, optimum=False)
     assert found.margin == pytest.approx(verdict.margin, rel=1e-6)
-    error = next(item.value for item in found.evidence if item.name == "shares")
-    assert error < 0.05
-    assert shares_of(found) == pytest.approx(want, abs=error + 1e-3)
+    assert shares_of(found) == pytest.approx(want, abs=5e-3)

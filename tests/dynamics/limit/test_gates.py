@@ -1,0 +1,177 @@
+"""Every gate of the limit, doctored one by one: it alone notices, and the limit is not accepted."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import reluflow as rf
+from reluflow.dynamics.limit import gates
+from reluflow.dynamics.limit.future import NOBODY
+from reluflow.dynamics.limit.gates import GATES, LOST, VANISHING, Look, evidence
+from reluflow.margins import kkt
+
+limit_module = import_module("reluflow.dynamics.limit.limit")  # `reluflow.dynamics.limit` is the room
+
+WITH_VANISHING = rf.Problem(
+    rf.example("EX1").data,
+    rf.Network.balanced([[1.0, 0.2], [-1.0, 0.4], [-0.3, -1.0], [0.6, 0.6]], [1, 1, -1, -1], log_scale=-3),
+)
+# The negative point is seen by the first neuron alone, which leaves it.
+STALLED = rf.Problem(
+    rf.Dataset([[1.0, 0.2], [0.4, 1.0], [-1.0, -0.3]], [1, 1, -1]),
+    rf.Network.balanced([[1.0, 0.1], [0.2, 1.0]], [1, 1], log_scale=-3),
+)
+
+
+def accepted(problem, monkeypatch):
+    """Return what the gates looked at when they let a limit pass."""
+    seen = []
+
+    def keep(look):
+        seen.append(look)
+        return evidence(look)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(limit_module, "evidence", keep)
+        found = rf.limit(problem, optimum=False)
+    assert found.margin == seen[-1].found.margin
+    return seen[-1]
+
+
+def with_event(look):
+    """An event of a neuron that carries the network, since when |theta|^2 grew only about twentyfold."""
+    row = np.zeros(1, look.run.events.dtype)
+    log_R = 2 * look.run.log_norm
+    at = look.run.log_time[np.searchsorted(log_R, log_R[-1] - np.log(20.0))]
+    row["log_time"], row["neuron"], row["kind"] = at, look.found.living[0], "activate"
+    return look._replace(run=replace(look.run, events=np.append(look.run.events, row)))
+
+
+def with_found(change):
+    return lambda look: look._replace(found=replace(look.found, **change(look)))
+
+
+def turned(look):
+    """The network with one neuron turned a little, and its own certificate."""
+    W, a = (x.copy() for x in look.found.network.weights())
+    W[0] = W[0] @ np.array([[1.0, 1e-4], [-1e-4, 1.0]])
+    net = rf.Network(W, a, look.found.network.slope)
+    return {"certificate": kkt(look.data, net)}
+
+
+def other_shares(by):
+    def change(look):
+        living = look.found.living_groups
+        moved = {id(living[0]): by, id(living[-1]): -by}
+        return {
+            "groups": tuple(replace(g, flow_share=g.flow_share + moved.get(id(g), 0.0)) for g in look.found.groups),
+            "unique": by > 0.1,
+        }
+
+    return change
+
+
+def towards_lost(look):
+    """A living group that ends on the side of a lost point."""
+    x = look.run.problem.data.X[look.lost[0]]
+    first = look.found.living_groups[0]
+    return {
+        "groups": tuple(replace(g, direction=x / np.linalg.norm(x)) if g is first else g for g in look.found.groups)
+    }
+
+
+DOCTORED = [
+    ("quiet", WITH_VANISHING, with_event),
+    ("KKT", WITH_VANISHING, with_found(turned)),
+    ("inside", WITH_VANISHING, with_found(lambda look: {"walls": 1})),
+    ("approach", WITH_VANISHING, with_found(lambda look: {"margin": look.found.margin * 1.02})),
+    ("approach", WITH_VANISHING, with_found(lambda look: {"margin": look.found.margin * 0.99})),
+    ("shares", WITH_VANISHING, with_found(other_shares(0.21))),
+    ("shares", WITH_VANISHING, with_found(other_shares(0.01))),
+    ("vanishing", WITH_VANISHING, lambda look: look._replace(future=replace(NOBODY, arrival=3.0, first=1))),
+    ("vanishing", WITH_VANISHING, lambda look: look._replace(future=replace(NOBODY, doubt="who knows"))),
+    ("lost", STALLED, with_found(towards_lost)),
+]
+
+
+@pytest.mark.parametrize(("gate", "problem", "doctor"), DOCTORED)
+def test_one_gate_notices_and_no_other(gate, problem, doctor, monkeypatch):
+    look = accepted(problem, monkeypatch)
+    assert all(item.holds for item in evidence(look))
+    assert [item.name for item in evidence(doctor(look)) if not item.holds] == [gate]
+
+
+def test_every_gate_is_doctored():
+    assert {name for name, _, _ in DOCTORED} == {gate.name for gate in (*GATES, VANISHING, LOST)}
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem", "doctor"), [item for item in DOCTORED if item[0] not in ("quiet", "vanishing")]
+)
+def test_a_doctored_candidate_is_not_accepted(gate, problem, doctor, monkeypatch):
+    honest = limit_module.candidate
+    look = accepted(problem, monkeypatch)
+
+    def doctored(geometry, state):
+        found = honest(geometry, state)
+        return doctor(look._replace(found=found)).found if hasattr(found, "groups") else found
+
+    monkeypatch.setattr(limit_module, "candidate", doctored)
+    with pytest.raises(rf.Undecided, match=f"{gate}: "):
+        rf.limit(problem, optimum=False, max_log_time=2e3)
+
+
+def test_a_flow_that_is_not_quiet_is_not_accepted(monkeypatch):
+    monkeypatch.setattr(gates, "QUIET", 1e9)
+    with pytest.raises(rf.Undecided, match="quiet: "):
+        rf.limit(WITH_VANISHING, optimum=False, max_log_time=2e3)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"), [({"doubt": "who knows"}, "vanishing: who knows"), ({"arrival": 900.0, "first": 1}, "plateau")]
+)
+def test_neurons_that_do_not_vanish_are_not_accepted(change, why, monkeypatch):
+    monkeypatch.setattr(limit_module, "follow", lambda *_: replace(NOBODY, **change))
+    with pytest.raises(rf.Undecided, match=why):
+        rf.limit(WITH_VANISHING, optimum=False, max_log_time=2e3)
+
+
+def test_a_limit_above_the_largest_margin_is_a_contradiction(monkeypatch):
+    honest = rf.global_max_margin(WITH_VANISHING.data, 0.0)
+    low = replace(honest, lower=honest.lower * 0.9, upper=honest.upper * 0.9)
+    monkeypatch.setattr("reluflow.margins.global_max_margin", lambda *_: low)
+    with pytest.raises(rf.Undecided, match="contradict each other") as error:
+        rf.limit(WITH_VANISHING, optimum=True)
+    assert error.value.partial.margin == pytest.approx(0.5840985669)
+
+
+def test_slow_approach_needs_room(monkeypatch):
+    # Closing too slowly to be seen, the margin is believed only where no wall is as near as the limit.
+    look = accepted(WITH_VANISHING, monkeypatch)
+    monkeypatch.setattr(gates, "_CLOSING", 1e-9)
+    assert {item.name: item.holds for item in evidence(look)}["approach"]
+    monkeypatch.setattr(gates, "_room", lambda *_: 0.5)
+    assert not {item.name: item.holds for item in evidence(look)}["approach"]
+
+
+def test_multipliers_that_are_open(monkeypatch):
+    # Three active points pull one living neuron in the plane: they can do so in many ways. A small neuron vanishes
+    # with the multipliers of the program and with those of the flow.
+    data = rf.Dataset([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]], [1, 1, 1])
+    net = rf.Network.balanced([[1.0, 0.0], [-0.2, 0.1]], [1, -1], slope=0.1, log_scale=-2)
+    look = accepted(rf.Problem(data, net), monkeypatch)
+    assert look.found.free
+    assert look.future.neurons.tolist() == [1]
+    assert look.found.margin == pytest.approx(0.5, rel=1e-9)
+    monkeypatch.setattr(limit_module, "strengths", lambda *_: look.found.multipliers * 1e6)
+    with pytest.raises(rf.Undecided, match="depends on multipliers"):
+        rf.limit(rf.Problem(data, net), optimum=False, max_log_time=2e3)
+
+
+def test_look_knows_the_points_that_are_lost(monkeypatch):
+    look = accepted(STALLED, monkeypatch)
+    assert isinstance(look, Look)
+    assert look.lost.tolist() == [2]
+    assert look.data.n == 2
