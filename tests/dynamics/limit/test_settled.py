@@ -58,8 +58,8 @@ def test_a_small_neuron_on_the_hyperplane_of_a_lost_point():
 @pytest.mark.parametrize("rate", [1.001, 1.2, 3.0])
 def test_a_plateau_is_left_while_its_end_is_small(rate):
     future = type(NOBODY)(np.array([3]), np.array([rate]), 1e5, 3, -1, "", None)
-    # So much before its arrival the neuron has e^-7 of the size of the network.
-    assert (rate - 1) * future.lead == pytest.approx(7.0)
+    # So much before its arrival the neuron has e^-4 of the size of the network.
+    assert (rate - 1) * future.lead == pytest.approx(4.0)
 
 
 def test_a_trial_step_beyond_doubles_does_not_end_the_flow():

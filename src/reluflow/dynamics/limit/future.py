@@ -29,7 +29,7 @@ from ..flow.state import State
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
 _TOUCH = 1e-9  # cosines below this are on the hyperplane
-_BEFORE = 7.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
+_BEFORE = 4.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
 
 
 @dataclass(frozen=True, eq=False)
