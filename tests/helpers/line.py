@@ -46,20 +46,39 @@ def line_problem(case: Line, by: float = 1e-6) -> rf.Problem:
     return rf.Problem(data, rf.Network(W, a, case.slope, logs, logs))
 
 
-def all_lines():
-    """Every case of the grid whose answer is known by hand."""
-    neurons = list(itertools.product((1, -1), (1, -1), SIZES, (0, 1, -1)))
+def all_lines(most=2, sizes=SIZES[:2]):
+    """Every case of the grid whose answer is known by hand, with at most so many neurons of these sizes.
+
+    Of cases that are mirror images of each other, or have all labels and outputs turned over, the first alone. The
+    whole grid, ``all_lines(3, SIZES)``, has more than a million cases.
+    """
+    neurons = list(itertools.product((1, -1), (1, -1), sizes, (0, 1, -1)))
     for n, labels, slope in itertools.product((1, 2, 3), ((1, -1), (-1, 1), (1, 1), (-1, -1)), SLOPES):
         for x in itertools.combinations(POINTS, n):
             if min(x) > 0 and labels[0] < 0:  # a ray without points needs no label
                 continue
             if max(x) < 0 and labels[1] < 0:
                 continue
-            for p in (1, 2, 3):
+            for p in range(1, most + 1):
                 for chosen in itertools.combinations_with_replacement(neurons, p):
                     case = Line(x, labels, chosen, slope)
-                    if line_limit(case) is not None:
+                    if (
+                        case._replace(neurons=tuple(sorted(chosen))) == min(_images(case))
+                        and line_limit(case) is not None
+                    ):
                         yield case
+
+
+def _images(case: Line):
+    """The case, its mirror image, and both with all signs of the outputs turned over; neurons in order."""
+    for mirror, turn in itertools.product((1, -1), (1, -1)):
+        x = tuple(sorted(mirror * v for v in case.x))
+        labels = tuple(turn * v for v in case.labels[::mirror])
+        one_ray = 0 if min(x) > 0 else 1 if max(x) < 0 else None
+        if one_ray is not None:  # a ray without points has label 1 by convention
+            labels = tuple(1 if side == one_ray else v for side, v in enumerate(labels))
+        neurons = tuple(sorted((mirror * s, turn * a, size, larger) for s, a, size, larger in case.neurons))
+        yield Line(x, labels, neurons, case.slope)
 
 
 def line_cases(count: int, seed: int) -> list[Line]:

@@ -157,17 +157,21 @@ def test_slow_approach_needs_room(monkeypatch):
 
 
 def test_multipliers_that_are_open(monkeypatch):
-    # Three active points pull one living neuron in the plane: they can do so in many ways. A small neuron vanishes
-    # with the multipliers of the program and with those of the flow.
-    data = rf.Dataset([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]], [1, 1, 1])
-    net = rf.Network.balanced([[1.0, 0.0], [-0.2, 0.1]], [1, -1], slope=0.1, log_scale=-2)
+    # The negative neuron on the left gives -1 and 2 the same margin, whatever they pull; the positive one on the right
+    # vanishes if 2 pulls with less than a third, and it does in the end: by hand, the margin is 1/2.
+    data = rf.Dataset([[-2.0], [-1.0], [2.0]], [-1, -1, 1])
+    net = rf.Network([[1.0], [1.0]], [1.0, -1.0 - 1e-6], 0.5, [-4.0, 0.0], [-4.0, 0.0])
     look = accepted(rf.Problem(data, net), monkeypatch)
     assert look.found.free
-    assert look.future.neurons.tolist() == [1]
+    assert look.future.neurons.tolist() == [0]
     assert look.found.margin == pytest.approx(0.5, rel=1e-9)
-    monkeypatch.setattr(limit_module, "strengths", lambda *_: look.found.multipliers * 1e6)
-    with pytest.raises(rf.Undecided, match="depends on multipliers"):
-        rf.limit(rf.Problem(data, net), optimum=False, max_log_time=2e3)
+    # With pulls of the program with which it would grow for ever, those of the flow decide.
+    honest, asked = limit_module.candidate, []
+    grows = np.array([0.0, 0.5, 0.5])
+    monkeypatch.setattr(limit_module, "candidate", lambda *given: replace(honest(*given), multipliers=grows))
+    monkeypatch.setattr(limit_module, "strengths", lambda *_: asked.append(1) or np.array([0.0, 0.8, 0.2]))
+    assert rf.limit(rf.Problem(data, net), optimum=False).margin == pytest.approx(0.5, rel=1e-9)
+    assert asked
 
 
 def test_look_knows_the_points_that_are_lost(monkeypatch):

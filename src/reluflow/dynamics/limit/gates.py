@@ -27,7 +27,7 @@ QUIET = 100.0  #: |theta|^2 must have grown by this factor since the last event
 CLOSE = 1e-2  #: largest gap between the margin of the flow and that of the limit, as part of the latter
 _FITTED = 3.0  # margins above this have been fitted
 _KKT = 1e-9  # largest residual of a KKT point
-_ROUNDING = 1e-9  # part by which the margin of the flow may seem larger than that of its limit
+_ABOVE = 10.0  # the margin of the flow may seem larger than that of its limit by so many times its tolerance
 _THERE = 1e-8  # gaps below this have closed
 _CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
 _SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
@@ -114,7 +114,8 @@ def _approach(look: Look) -> tuple[float, bool, str]:
     text = f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}"
     if not closes and gap < before and (room := min(_room(run, g) for g in look.found.living_groups)) > 1:
         closes, text = True, f"{text}, and walls are {room:.3g} times as far as the limit"
-    return float(gap), bool(-_ROUNDING <= gap <= CLOSE and closes), text
+    above = _ABOVE * float(run.settings.get("rtol", _KKT))
+    return float(gap), bool(-above <= gap <= CLOSE and closes), text
 
 
 def _room(run: Trajectory, group: LimitGroup) -> float:

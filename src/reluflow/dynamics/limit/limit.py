@@ -228,8 +228,8 @@ def _tried(way: Way, found: Candidate) -> Limit | str:
 def _future(way: Way, found: Candidate) -> Future:
     """Follow the neurons that the limit leaves out.
 
-    Where the multipliers are not unique they are followed with those of the program and with those of the flow, and
-    what comes must be the same.
+    Where the multipliers are not unique they are followed with those of the program and with those of the flow. If they
+    vanish with either, that choice proves that they cannot raise the margin: the pulls move until they vanish.
     """
     geometry, state = way.march.geometry, way.reached.state
     if geometry.frozen:  # every neuron that feels a sample moves at the speed of its output weight: none vanishes
@@ -237,13 +237,9 @@ def _future(way: Way, found: Candidate) -> Future:
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), found.live)
     small = np.setdiff1d(left(geometry, state, lost), found.living)
     one = follow(geometry, state, found.multipliers, found.network, small, lost)
-    if not found.free or one.doubt or not small.size:
+    if not found.free or not small.size or (one.arrival == np.inf and not one.doubt):
         return one
-    other = follow(geometry, state, strengths(geometry, state, found.live), found.network, small, lost)
-    if not other.doubt and (one.arrival < np.inf) == (other.arrival < np.inf):
-        return other  # of the flow
-    why = other.doubt or "whether a neuron vanishes depends on multipliers, which the margin problem leaves open"
-    return replace(other, doubt=why, arrival=np.inf)
+    return follow(geometry, state, strengths(geometry, state, found.live), found.network, small, lost)
 
 
 def _lost(way: Way, found: Lost) -> Limit | str:
