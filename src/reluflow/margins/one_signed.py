@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Dataset, check_time, require_dataset
-from .global_.search import bracket
-from .global_.solution import global_max_margin
+from .global_ import bracket, global_max_margin
 from .one_neuron import OneNeuron, one_neuron
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from ..problem import DataError, Dataset
 from ..problem.types import Array, Signs
-from .exact.integers import as_integers
+from .exact import as_integers, rounded
 from .patterns import exact_signs, gram_signs, inseparable
 from .strict import Maximum
 
@@ -109,13 +108,13 @@ def exact_sum(rows: Array) -> Array:
 def _line(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]]:
     """On a line the sphere is two points; each is an extremum as it would be if the line lay in a plane."""
     points, exponent = as_integers(data.signed[:, 0])
-    low, high = Fraction(slope).as_integer_ratio()
+    low, high = slope.as_integer_ratio()
     up: list[Maximum] = []
     down: list[Maximum] = []
     for u in (1, -1):
         sector = (u * np.sign(data.X[:, 0])).astype(np.int8)
         level = int(u * (np.where(sector > 0, high, low) @ points))
-        value = float(Fraction(level, high) * Fraction(2) ** exponent)
+        value = rounded(level, high, exponent)
         if level:
             (up if level > 0 else down).append(Maximum(np.array([float(u)]), value, sector))
     return up, down

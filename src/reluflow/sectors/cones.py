@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError, Undecided, check_time, require_dataset
 from ..problem.types import Array, Flags, Integers
-from .exact.integers import as_integers, independent, project_out, unit_float
-from .patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
+from .exact import as_integers, independent, product_error, project_out, unit_float
+from .patterns import exact_dot, exact_signs, gram_signs, power_scaled, sector
 
 _EPS = 2.0**-52
 #: Most entries of X that are written as integers.
@@ -212,7 +212,7 @@ def _proved_spanning(X: Array, weights: Array) -> bool:
 def _weighted_sum(weights: Array, rows: Array) -> Array:
     """``weights @ rows`` with each entry rounded once (entries and weights of moderate size)."""
     terms = weights[:, None] * rows
-    errors = product_errors(np.broadcast_to(weights[:, None], rows.shape), rows, terms)
+    errors = product_error(np.broadcast_to(weights[:, None], rows.shape), rows, terms)
     pairs = zip(terms.T, errors.T, strict=True)
     return np.array([math.fsum(np.concatenate(pair).tolist()) for pair in pairs])
 

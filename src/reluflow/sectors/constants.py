@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import inf, log, sqrt
 
 import numpy as np
@@ -13,6 +12,7 @@ from ..problem.network import misfit
 from ..problem.types import Array
 from .closed import class_sums, exact_sum
 from .cones import nearest_cosine, smallest_cosine
+from .exact import as_rationals, column_sums, multiple
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,8 @@ def _cap(points: Array, norms: Array, total: Array) -> float:
 
 def _exactly_on_ray(W: Array, points: Array) -> bool:
     """Whether some row of W is exactly parallel to the sum of the points."""
-    total = [sum(map(Fraction, column), Fraction(0)) for column in exact_sum(points).T.tolist()]
-    lead = max(range(len(total)), key=lambda k: abs(total[k]))
-    return any(
-        all(Fraction(w) * total[lead] == Fraction(row[lead]) * t for w, t in zip(row, total, strict=True))
-        for row in W.tolist()
-    )
+    total = column_sums(exact_sum(points))
+    return not any(total) or any(multiple(as_rationals(row), total) is not None for row in W)
 
 
 def _artanh_root(c: float) -> float:

@@ -42,7 +42,7 @@ from ..problem.network import check_slope
 from ..problem.types import Array, Signs
 from .cells import cell_bound, enumerate_cells
 from .closed import closed_form
-from .exact.integers import as_integers, null_vector
+from .exact import as_integers, null_vector
 from .strict import Judge, Maximum, TooLarge, float_maxima
 from .sweep import sweep
 from .zonotope import nearest_point

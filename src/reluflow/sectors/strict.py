@@ -22,7 +22,6 @@ Both are rational up to length, since doubles are rational. Minima are maxima fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from math import comb
 
@@ -31,7 +30,7 @@ import numpy.typing as npt
 
 from ..problem import check_time
 from ..problem.types import Array, Integers, Signs
-from .exact.integers import (
+from .exact import (
     as_integers,
     independent,
     null_vector,
@@ -66,7 +65,7 @@ class Judge:
         if X.size > _ENTRIES:
             raise TooLarge
         self.X, self.exponent = as_integers(X)
-        low, high = Fraction(slope).as_integer_ratio()
+        low, high = slope.as_integer_ratio()
         self.y = y.astype(np.int64).astype(object)
         self.high, self.low = high, low  # slopes 1 and alpha times the denominator of alpha
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...problem import check_time
 from ...problem.types import Array, Index
-from .extended import Pair, product
+from ...sectors.exact import Pair, product
 from .rows import EPS, TIE, Rows
 
 _DEPENDENT = 64 * EPS  # distance from the span of the active rows below which a row is taken to lie in it

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem.types import Array, Index
-from .extended import Pair, product
+from ...sectors.exact import Pair, product
 from .rows import EPS, Rows
 
 VANISHES = 1e-14  # relative length up to which a combination counts as vanishing

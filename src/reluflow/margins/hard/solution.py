@@ -18,12 +18,12 @@ import numpy.typing as npt
 from ...problem import DataError, Dataset, NotSeparable, Stopped, Undecided, require_dataset
 from ...problem.checks import as_float_array, check_range
 from ...problem.types import Array, Index
+from ...sectors.exact import Pair, product
 from .active import Separated, Stuck, active_set
 from .exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
-from .extended import Pair, product
 from .farkas import Combination, polish
 from .rows import EPS, TIE, Rows
-from .search import Candidate, search
+from .search import Candidate, find_active
 
 _GOOD = 1e-13  # residuals up to this size are rounding errors
 
@@ -261,7 +261,7 @@ def _of_class(data: Dataset, members: Index, name: str) -> MarginSolution:
 
 def solve(rows: Rows, candidate: Candidate | None = None) -> MarginSolution:
     """Decide, from a guess at the active points if there is one."""
-    candidate = candidate or search(rows)
+    candidate = candidate or find_active(rows)
     start, best, hint, why = candidate.points, None, None, "rounding errors are too large"
     if candidate.vanishing:
         hint = _combination(rows, candidate.points, candidate.weights)
