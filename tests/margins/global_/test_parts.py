@@ -14,7 +14,7 @@ from reluflow.margins.global_.branch import BoxDistance, furthest
 from reluflow.margins.global_.inner import exact_gain, gains, search_gain
 from reluflow.margins.global_.master import Point, Rows, lift, polish
 from reluflow.margins.global_.plane import lay_out, solve_plane
-from reluflow.margins.global_.search import Search
+from reluflow.margins.global_.state import Search
 from reluflow.problem import Interrupted
 
 
@@ -224,7 +224,7 @@ def test_the_budget_of_patterns_is_kept(budget, monkeypatch):
         return gain
 
     monkeypatch.setattr("reluflow.margins.global_.search.Search", Counting)
-    monkeypatch.setattr("reluflow.margins.global_.search.exact_gain", counted)
+    monkeypatch.setattr("reluflow.margins.global_.state.exact_gain", counted)
     found = global_max_margin(data, 0.2, budget=budget)
     assert sum(looked) <= 1.2 * budget + 100  # the neurons of a round come together
     assert 0 <= found.lower <= found.upper
