@@ -267,16 +267,9 @@ def _largest_distance(base: Array, others: Array) -> float:
     bounds = np.linalg.norm(others, axis=1)
     if not len(base):
         return float(bounds.max())
-    try:
-        alone = hard_margin(base)
-    except NotSeparable:
+    alone = _alone(base)
+    if alone is None:
         return 0.0
-    except Stopped:
-        raise
-    except Undecided as error:
-        raise Undecided(
-            f"whether the hull of one class contains 0 is open, so the value may be 0: {error}", 0.0
-        ) from None
     if (others @ alone.w).max() >= 1.0:  # the nearest point of the hull stays the nearest
         return alone.margin
     starts = base if len(base) * len(others) <= _ALL_PAIRS else base[alone.support]
@@ -314,6 +307,19 @@ def _largest_distance(base: Array, others: Array) -> float:
             best,
         )
     return best
+
+
+def _alone(base: Array) -> MarginSolution | None:
+    """Return the margin of one class alone; None if its hull contains 0."""
+    try:
+        return hard_margin(base)
+    except NotSeparable:
+        return None
+    except Stopped:
+        raise
+    except Undecided as error:
+        why = f"whether the hull of one class contains 0 is open, so the value may be 0: {error}"
+        raise Undecided(why, 0.0) from None
 
 
 def _segments(starts: Array, ends: Array) -> Array:

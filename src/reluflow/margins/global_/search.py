@@ -236,8 +236,10 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
             return 0 if proved is None else add_missing(state, proved, basis, plain)
     for cut in (*_CUTS, None):
         check_time("looking for the network of largest margin")
+        if cut is None and added:
+            break
         candidate = plain if cut is None else polish(rows, point, data.slope, cut)
-        if candidate is None or (cut is None and added):
+        if candidate is None:
             continue
         state.lower.consider(candidate.V @ basis.T, candidate.s, candidate.e)
         if rows.rho.max() > 100:

@@ -20,7 +20,7 @@ from ...problem import (
 from ...problem import time_limit as limited
 from ...problem.checks import is_number
 from ...problem.network import check_slope
-from ...problem.types import Array
+from ...problem.types import Array, Index
 from ...problem.words import count
 from ...sectors.cells import parallel_owners
 from ..hard import hard_margin
@@ -273,15 +273,9 @@ def _conflict(data: Dataset, slope: float) -> tuple[Array, float] | None:
     lines with different labels on their two sides, each taken in the direction of its positive label, are not
     separable.
     """
-    weights = np.zeros(data.n)
     if slope == 1.0:
-        try:
-            hard_margin(data.signed)
-        except NotSeparable as error:
-            weights += error.certificate
-        except Undecided:
-            return None
-        return (weights, 0.5 * float(np.linalg.norm(weights @ data.signed))) if weights.any() else None
+        weights = _not_separating(data.signed)
+        return None if weights is None else (weights, 0.5 * float(np.linalg.norm(weights @ data.signed)))
     unit = data.X / data.norms[:, None]
     owner = parallel_owners(unit)
     side = np.sign(np.einsum("ij,ij->i", unit, unit[owner])) * data.y
@@ -289,26 +283,38 @@ def _conflict(data: Dataset, slope: float) -> tuple[Array, float] | None:
     lines = [line for line in lines if len(np.unique(data.y[line])) == 2]
     if not lines:
         return None
-    for line in lines:
-        for a in line:
-            other = line[(data.y[line] != data.y[a]) & (side[line] != side[a])]
-            if other.size:  # different labels, same ray
-                weights[[a, other[0]]] = 1 / data.norms[[a, other[0]]]
-                break
-        if weights.any():
-            break
+    weights = np.zeros(data.n)
+    if (pair := _on_one_ray(data, side, lines)) is not None:
+        weights[pair] = 1 / data.norms[pair]
     else:
-        first = [(line[data.y[line] > 0][0], line[data.y[line] < 0][0]) for line in lines]
-        try:
-            hard_margin(unit[[a for a, _ in first]])
-        except NotSeparable as error:
-            for (a, b), c in zip(first, error.certificate, strict=True):
-                weights[[a, b]] = c / data.norms[[a, b]]
-        except Undecided:
+        first = [[line[data.y[line] > 0][0], line[data.y[line] < 0][0]] for line in lines]
+        shares = _not_separating(unit[[a for a, _ in first]])
+        if shares is None:
             return None
-    if not weights.any():
-        return None
+        for both, c in zip(first, shares, strict=True):
+            weights[both] = c / data.norms[both]
     weights /= weights.sum()
     total = np.linalg.norm(weights @ data.signed)
     on_lines = sum(abs(float(weights[line] @ (data.y * data.norms)[line])) for line in lines)
     return weights, 0.5 * float(0.5 * (1 + slope) * total + 0.5 * (1 - slope) * on_lines)
+
+
+def _not_separating(points: Array) -> Array | None:
+    """Convex weights whose combination of the points vanishes; None where they are separable, or nobody can tell."""
+    try:
+        hard_margin(points)
+    except NotSeparable as error:
+        return error.certificate
+    except Undecided:
+        pass
+    return None
+
+
+def _on_one_ray(data: Dataset, side: Array, lines: list[Index]) -> list[int] | None:
+    """Two samples with different labels on one ray, if there are any."""
+    for line in lines:
+        for a in line:
+            other = line[(data.y[line] != data.y[a]) & (side[line] != side[a])]
+            if other.size:
+                return [int(a), int(other[0])]
+    return None

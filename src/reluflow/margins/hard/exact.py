@@ -136,8 +136,8 @@ def _until_positive(
         target = [Fraction(int(p), point[1]) for p in point[0]]
         if min(target) > 0:
             return index, target, point
-        steps = [old / (old - new) if new <= 0 < old else Fraction(0) for old, new in zip(weights, target, strict=True)]
-        step = min(s for s, new in zip(steps, target, strict=True) if new <= 0)
+        falling = [(old, new) for old, new in zip(weights, target, strict=True) if new <= 0]
+        step = min(old / (old - new) if old > 0 else Fraction(0) for old, new in falling)
         moved = [old + step * (new - old) for old, new in zip(weights, target, strict=True)]
         keep = [k for k, new in enumerate(target) if moved[k] > 0 or (new > 0 and step == 0)]
         if not keep:  # only from a start without weights: begin again with one point
