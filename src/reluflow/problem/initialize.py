@@ -91,13 +91,7 @@ def initialize(
       ...
     reluflow.problem.errors.ProblemError: scheme 'two-sign' gives half the neurons each sign: width = 3 must be even.
     """
-    if scheme not in get_args(Scheme):
-        raise ProblemError(f"scheme {scheme!r} is not known; choose one of {', '.join(get_args(Scheme))}.")
-    given = {"signs": signs, "lambdas": lambdas, "c_a": c_a, "v": v}
-    foreign = [name for name, value in given.items() if value is not None and name not in _OPTIONS[scheme]]
-    if foreign:
-        users = [s for s, options in _OPTIONS.items() if foreign[0] in options]
-        raise ProblemError(f"{foreign[0]} means nothing to scheme {scheme!r}; it belongs to {', '.join(users)}.")
+    _check_scheme(scheme, {"signs": signs, "lambdas": lambdas, "c_a": c_a, "v": v})
     d, p = _positive_int(d, "d"), _positive_int(width, "width")
     check_size("the network", p, d, error=ProblemError)
     check_slope(slope)
@@ -126,6 +120,15 @@ def initialize(
     if scheme == "balanced":
         W = W / np.linalg.norm(W, axis=1, keepdims=True) * _lambdas(lambdas, p)[:, None]
     return Network.balanced(W, chosen, slope, log_sigma)
+
+
+def _check_scheme(scheme: str, given: dict[str, Any]) -> None:
+    if scheme not in get_args(Scheme):
+        raise ProblemError(f"scheme {scheme!r} is not known; choose one of {', '.join(get_args(Scheme))}.")
+    foreign = [name for name, value in given.items() if value is not None and name not in _OPTIONS[scheme]]
+    if foreign:
+        users = [s for s, options in _OPTIONS.items() if foreign[0] in options]
+        raise ProblemError(f"{foreign[0]} means nothing to scheme {scheme!r}; it belongs to {', '.join(users)}.")
 
 
 def _log_scale(scale: float | None, log_scale: float | None) -> float:

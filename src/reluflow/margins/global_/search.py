@@ -227,7 +227,6 @@ def whole_plane(state: Search) -> None:
 
 def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
     """Polish and prove; returns how many neurons turned out to be missing."""
-    data = state.samples
     added = 0
     plain = replace(point, kappa=_meant(point.kappa))
     if point.V.size > LARGE:  # the polish takes long then, and mends the last digits only
@@ -238,23 +237,29 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
         check_time("looking for the network of largest margin")
         if cut is None and added:
             break
-        candidate = plain if cut is None else polish(rows, point, data.slope, cut)
+        candidate = plain if cut is None else polish(rows, point, state.samples.slope, cut)
         if candidate is None:
             continue
         state.lower.consider(candidate.V @ basis.T, candidate.s, candidate.e)
         if rows.rho.max() > 100:
             raise_long(state, rows, basis, candidate)
-        A = rows.X * candidate.kappa[:, None]
-        found = [search_gain(A, rows.y, s, data.slope, state.starts(rows, basis)) for s in data.signs]
-        best = max(float(g.values.max(initial=0.0)) for g in found)
-        if cut is None or best <= max(state.lower.value, candidate.value) * (1 + _ALMOST[0]) + _ALMOST[1]:
-            found = state.prove(rows, candidate.kappa) or found
+        found = _gains_against(state, rows, basis, candidate, always_prove=cut is None)
         if state.lower.value == 0 and state.upper.value < _NO_MARGIN:
             prove_zero_margin(state, rows, candidate.kappa)
         if state.closed(_GOAL):
             return 0
         added += add_missing(state, found, basis, candidate)
     return added
+
+
+def _gains_against(state: Search, rows: Rows, basis: Array, point: Point, always_prove: bool) -> list[Gain]:
+    """Look for neurons that gain more than a point has; where none is found in a search, prove it."""
+    data, A = state.samples, rows.X * point.kappa[:, None]
+    found = [search_gain(A, rows.y, s, data.slope, state.starts(rows, basis)) for s in data.signs]
+    best = max(float(g.values.max(initial=0.0)) for g in found)
+    if always_prove or best <= max(state.lower.value, point.value) * (1 + _ALMOST[0]) + _ALMOST[1]:
+        return state.prove(rows, point.kappa) or found
+    return found
 
 
 def add_missing(state: Search, found: list[Gain], basis: Array, point: Point) -> int:

@@ -136,13 +136,18 @@ def _until_positive(
         target = [Fraction(int(p), point[1]) for p in point[0]]
         if min(target) > 0:
             return index, target, point
-        falling = [(old, new) for old, new in zip(weights, target, strict=True) if new <= 0]
-        step = min(old / (old - new) if old > 0 else Fraction(0) for old, new in falling)
-        moved = [old + step * (new - old) for old, new in zip(weights, target, strict=True)]
+        step, moved = _until_zero(weights, target)
         keep = [k for k, new in enumerate(target) if moved[k] > 0 or (new > 0 and step == 0)]
         if not keep:  # only from a start without weights: begin again with one point
             keep = [0]
         index, weights = [index[k] for k in keep], [moved[k] for k in keep]
+
+
+def _until_zero(weights: list[Fraction], target: list[Fraction]) -> tuple[Fraction, list[Fraction]]:
+    """Go from the weights towards the target until the first of them reaches 0: how far, and where."""
+    pairs = list(zip(weights, target, strict=True))
+    step = min(old / (old - new) if old > 0 else Fraction(0) for old, new in pairs if new <= 0)
+    return step, [old + step * (new - old) for old, new in pairs]
 
 
 def _independent(whole: _WholeRows, index: list[int], weights: list[Fraction]) -> tuple[list[int], list[Fraction]]:
