@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..problem import Network, ProblemError, check_time
 from ..problem.types import Array
 from ..sectors.exact import Rationals, as_rationals, dot, multiple, total
-from .networks import check_network, relative_weights
+from .networks import check_network, unit_weights
 
 # Exact arithmetic on more weights than this takes too long to be worth it.
 _EXACT_WEIGHTS = 20_000
@@ -161,7 +161,7 @@ def clusters(net: Network) -> Clusters:
     array([ True, False])
     """
     check_network(net)
-    W, a, _, _ = relative_weights(net, "first")
+    W, a, _, _ = unit_weights(net, "first")
     if net.slope == 0.0 or np.ptp(np.abs(a)) != 0 or int((a > 0).sum()) != int((a < 0).sum()):
         raise ProblemError(
             "clusters needs a leaky network (slope > 0) with as many output weights +v as -v: that is what its linear "
@@ -185,7 +185,7 @@ def _weights(net: Network) -> tuple[Array, Array, bool]:
         small, out = np.ldexp(W, -powers[0]), np.ldexp(a, -powers[1])
         same = np.array_equal(np.ldexp(small, powers[0]), W) and np.array_equal(np.ldexp(out, powers[1]), a)
         return small, out, same
-    W, a, _, _ = relative_weights(net)
+    W, a, _, _ = unit_weights(net)
     live &= (a != 0) & W.any(axis=1)
     return W[live], a[live], False
 
