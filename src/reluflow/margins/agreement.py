@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time, require_dataset
 from ..problem.network import check_slope
+from ..problem.precision import EPS
 from ..problem.types import Array
 from .hard import Candidate, MarginSolution, Rows, as_rows, find_active, hard_margin, solve
 
-_EPS = 2.0**-52
 _ALL_PAIRS = 1 << 22  # pairs of samples that are looked at in one go
 _AT_ONCE = 20  # samples added to a hull at once
 _SIGN_CERTAIN = 1e-12  # c_i w.x_i relative to |w| |x_i|: closer to 0 than this, its sign is left open
@@ -180,7 +180,7 @@ def _from_kernel(data: Dataset, s_w: Array, s_u: Array, rows: Rows) -> Candidate
     K = (np.outer(s_w, s_w) + np.outer(s_u, s_u)) * (data.signed @ data.signed.T)
     scale = np.sqrt(np.diag(K))
     values, vectors = np.linalg.eigh(K / np.outer(scale, scale))
-    large = values > data.n * _EPS * values[-1]
+    large = values > data.n * EPS * values[-1]
     F = vectors[:, large] * np.sqrt(values[large]) * scale[:, None]
     if not F.any(axis=1).all():
         return None
@@ -195,7 +195,7 @@ def _agreement(data: Dataset, alpha: float, c_w: Array, c_u: Array, solution: Ma
     ahead = np.zeros((2, data.n))
     for row, vector, signs in ((0, w, c_w), (1, u, c_u)):
         length = float(np.linalg.norm(vector))
-        if length > _EPS * float(np.linalg.norm(solution.w)):  # otherwise it is zero and has no sign anywhere
+        if length > EPS * float(np.linalg.norm(solution.w)):  # otherwise it is zero and has no sign anywhere
             ahead[row] = signs * (data.X @ (vector / length))
     worst = int(np.argmin(ahead.min(axis=0)))
     relative = ahead / data.norms
@@ -274,7 +274,7 @@ def _largest_distance(base: Array, others: Array) -> float:
         return alone.margin
     starts = base if len(base) * len(others) <= _ALL_PAIRS else base[alone.support]
     bounds = np.minimum(bounds, _segments(np.vstack([alone.margin * alone.direction, starts]), others))
-    rounding = 16 * _EPS * max(float(bounds.max()), alone.margin)
+    rounding = 16 * EPS * max(float(bounds.max()), alone.margin)
     pool, lengths, best, undecided = alone.support, np.linalg.norm(base, axis=1), 0.0, 0.0
     while bounds.max() > best + rounding:
         check_time("looking for the largest margin of agreement")
@@ -296,7 +296,7 @@ def _largest_distance(base: Array, others: Array) -> float:
         if found.margin > best + rounding:
             slack = (base @ found.w - 1.0) / lengths
             slack[pool] = 0.0
-            if slack.min() >= -8 * _EPS * np.linalg.norm(found.w):
+            if slack.min() >= -8 * EPS * np.linalg.norm(found.w):
                 best = found.margin
             else:
                 pool = np.union1d(pool, np.argsort(slack)[:_AT_ONCE])

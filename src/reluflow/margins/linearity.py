@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network, ProblemError, check_time
+from ..problem.precision import EPS, TINY
 from ..problem.types import Array
 from ..sectors.exact import Rationals, as_rationals, dot, multiple, total
 from .networks import check_network, unit_weights
@@ -25,8 +26,12 @@ from .networks import check_network, unit_weights
 # Exact arithmetic on more weights than this takes too long to be worth it.
 _EXACT_WEIGHTS = 20_000
 _MOST_LINES = 300
-_EPS = float(np.finfo(float).eps)
-_TINY = 1e-300  # stands for a length 0 in a division
+_ONE_LINE = 1e-6  # sine up to which neurons are merged into one line; what that loses is counted
+_CANCELS = 1e-12  # weight of a line, relative to all, that antipodal neurons leave by rounding
+_POSITIVE = 1e-13  # gap, relative to the odd part, from which it is not rounding
+_OFF_AXIS, _OFF_NEURON = 1e-8, 1e-9  # relative lengths of projections that still have a direction
+_FEW_SINES = (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)  # how far from the hyperplane a witness is looked for: first roughly,
+_MANY_SINES = (0.0, *np.logspace(-12, 0, 120))  # then from the best points closely
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +109,7 @@ def linearity(net: Network, tol: float = 1e-9, seed: int = 0) -> Linearity:
     m = a @ W
     size = float(np.linalg.norm(m))
     terms = float(np.abs(a) @ np.linalg.norm(W, axis=1))
-    if size <= 64 * net.p * _EPS * terms:
+    if size <= 64 * net.p * EPS * terms:
         return _no_odd_part(W, a, net.slope, exact, seed)
     direction = m / size
     wedge = min(_wedge_of_lines(W, a, net.slope, m), _wedge_of_clusters(W, a, net.slope, m))
@@ -271,7 +276,7 @@ def _where_equal(g: Rationals, h: Rationals, sign: int, direction: Array) -> lis
 
 def _unit(x: Array) -> Array:
     """``x / |x|``, 0 for the zero vector."""
-    return np.asarray(x / max(float(np.linalg.norm(x)), _TINY))
+    return np.asarray(x / max(float(np.linalg.norm(x)), TINY))
 
 
 def _merge_lines(W: Array, rows: list[Rationals], out: Rationals) -> list[tuple[Fraction, Rationals]]:
@@ -324,7 +329,7 @@ def _wedge_of_lines(W: Array, a: Array, slope: float, m: Array) -> float:
     while left.size:
         axis = unit[left[np.argmax(np.abs(weight[left]))]]
         off = np.linalg.norm(unit[left] - (unit[left] @ axis)[:, None] * axis, axis=1)
-        near = off < 1e-6
+        near = off < _ONE_LINE
         loose += float(np.abs(weight[left[near]]) @ off[near])
         lines.append(axis)
         strength.append(float(weight[left[near]] @ np.abs(unit[left[near]] @ axis)))
@@ -332,7 +337,7 @@ def _wedge_of_lines(W: Array, a: Array, slope: float, m: Array) -> float:
         if len(lines) > 200:
             return np.inf
     L, e = np.array(lines), np.array(strength)
-    gone = np.abs(e) < 1e-12 * np.abs(weight).sum()
+    gone = np.abs(e) < _CANCELS * np.abs(weight).sum()
     loose += float(np.abs(e[gone]).sum())
     L, e = L[~gone], e[~gone]
     size = float(np.linalg.norm(m))
@@ -367,8 +372,8 @@ def _search(W: Array, a: Array, slope: float, m: Array, seed: int) -> tuple[Arra
     base = _around(W, axis, np.random.default_rng(seed))
     best, found = None, -1.0
     for count, sines in (
-        (20, (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)),
-        (1, np.concatenate([[0.0], np.logspace(-12, 0, 120)])),
+        (20, _FEW_SINES),
+        (1, _MANY_SINES),
     ):
         gain = np.full(len(base), -np.inf)
         for sine in sines:
@@ -378,7 +383,7 @@ def _search(W: Array, a: Array, slope: float, m: Array, seed: int) -> tuple[Arra
                 gap = (1 - slope) * np.abs(_even(W, a, x)) - (1 + slope) * size * sine
                 gain = np.maximum(gain, gap)
                 k = int(np.argmax(gap))
-                if gap[k] > 1e-13 * size and sine > found:
+                if gap[k] > _POSITIVE * size and sine > found:
                     best, found = x[k], float(sine)
         base = base[np.argsort(-gain)[:count]]
     return best, found
@@ -392,11 +397,11 @@ def _around(W: Array, axis: Array, rng: np.random.Generator) -> Array:
     kink = some - (some @ axis)[:, None] * axis
     length = np.linalg.norm(kink, axis=1, keepdims=True)
     kink = np.divide(
-        kink, length, out=np.zeros_like(kink), where=length > 1e-9 * np.linalg.norm(some, axis=1, keepdims=True)
+        kink, length, out=np.zeros_like(kink), where=length > _OFF_NEURON * np.linalg.norm(some, axis=1, keepdims=True)
     )
     base[-len(some) :] -= (base[-len(some) :] * kink).sum(axis=1)[:, None] * kink
     length = np.linalg.norm(base, axis=1)
-    keep = length > 1e-8 * length.max()
+    keep = length > _OFF_AXIS * length.max()
     return np.vstack([base[keep] / length[keep, None], np.zeros((1, axis.size))])
 
 
@@ -423,11 +428,11 @@ def _same_sign(W: Array, a: Array, slope: float, x: Array) -> bool:
 def _enclose(W: Array, a: Array, slope: float, x: Array) -> tuple[float, float]:
     """Bounds on f(x) that hold in spite of rounding."""
     z = W @ x
-    error = (x.size + 4) * _EPS * (np.abs(W) @ np.abs(x))
+    error = (x.size + 4) * EPS * (np.abs(W) @ np.abs(x))
     low, high = z - error, z + error
     f_low, f_high = np.where(low > 0, low, slope * low), np.where(high > 0, high, slope * high)
     value = a * np.where(z > 0, z, slope * z)
     width = np.abs(a) * (f_high - f_low)
     total = float(value.sum())
-    slack = float(width.sum()) + (a.size + 4) * _EPS * float(np.abs(value).sum())
+    slack = float(width.sum()) + (a.size + 4) * EPS * float(np.abs(value).sum())
     return total - slack, total + slack

@@ -24,6 +24,7 @@ _OPTIONS: dict[str, frozenset[str]] = {
     "he": frozenset(),
     "uniform": frozenset(),
 }
+_SCALE = 1e-6  # of a draw where none is said: small enough that neurons align before the network grows
 
 
 def initialize(
@@ -140,7 +141,7 @@ def _log_scale(scale: float | None, log_scale: float | None) -> float:
         if not is_number(log_scale) or not math.isfinite(log_scale):
             raise ProblemError(f"log_scale must be a finite number, not {log_scale!r}.")
         return float(log_scale)
-    return math.log(_positive(1e-6 if scale is None else scale, "scale"))
+    return math.log(_positive(_SCALE if scale is None else scale, "scale"))
 
 
 def _lambdas(lambdas: npt.ArrayLike | None, p: int) -> Array:

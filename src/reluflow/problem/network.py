@@ -20,6 +20,7 @@ Train = Literal["both", "first"]
 
 # exp(-744) is the last positive double; beyond these the real weights cannot be written down.
 _LOG_SMALLEST, _LOG_LARGEST = -708.0, 709.0
+_NO_SQUARE = 1e-150  # what is below this has no square in doubles; as part of a unit vector it is zero
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -389,5 +390,4 @@ def _scalar_or_vector(value: npt.NDArray[Any]) -> Any:
 
 
 def _drop_tiny(values: Array) -> Array:
-    # What is below 1e-150 of the whole has no square; as part of a unit vector it is zero.
-    return np.where(np.abs(values) < 1e-150, 0.0, values)
+    return np.where(np.abs(values) < _NO_SQUARE, 0.0, values)

@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from ..problem import BudgetExceeded, DataError, ProblemError, check_size, check_time
 from ..problem.checks import as_float_array
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
 
 #: Angles below this are taken for rounding of the data: thinner cells count as part of their neighbours.
 RESOLUTION = 1e-12
-
-_EPS = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def enumerate_cells(X: npt.ArrayLike, budget: int = 100_000) -> Cells:
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 2:
         raise ProblemError(f"budget = {budget!r}: a number of cells, at least 2, is needed.")
     unit = points / np.linalg.norm(points, axis=1)[:, None]
-    half, complete = _half_witnesses(unit, np.full(len(unit), 4 * _EPS), int(budget) // 2)
+    half, complete = _half_witnesses(unit, np.full(len(unit), 4 * EPS), int(budget) // 2)
     half = half[: int(budget) // 2]
     check_size("the sign patterns", 2 * len(half), -(-len(points) // 8))
     signs = np.empty((2 * len(half), len(points)), dtype=np.int8)
@@ -128,7 +127,7 @@ def parallel_owners(unit: Array, err: Array | None = None) -> npt.NDArray[np.int
 
     Lines closer than the resolution, or than their own errors ``err``, are one.
     """
-    noise = np.full(len(unit), 4 * _EPS) if err is None else err
+    noise = np.full(len(unit), 4 * EPS) if err is None else err
     # Equal lines have equal |v.h| for any fixed v; a generic v tells nearly all others apart.
     v = np.cos(1.0 + np.sqrt(2.0) * np.arange(unit.shape[1]))
     key = np.abs(unit @ v) / np.linalg.norm(v)
@@ -213,7 +212,7 @@ def _off_facets(lines: Array, noise: Array, budget: int) -> tuple[Array, bool]:
     flat /= sine[:, None]
     flat -= np.outer(flat @ last, last)  # once more: a small sine has magnified the rounding
     flat /= np.linalg.norm(flat, axis=1)[:, None]
-    onfacet, complete = _half_witnesses(flat, (noise[:-1] + noise[-1] + _EPS) / sine, budget)
+    onfacet, complete = _half_witnesses(flat, (noise[:-1] + noise[-1] + EPS) / sine, budget)
     onfacet -= np.outer(onfacet @ last, last)
     slack = onfacet @ before.T
     out = []

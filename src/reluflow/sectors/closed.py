@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from ..problem import DataError, Dataset
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
 from .exact import as_integers, rounded
 from .patterns import exact_signs, gram_signs, inseparable
 from .strict import Maximum
-
-_EPS = 2.0**-52
 
 
 def class_sums(data: Dataset) -> tuple[Array, Array]:
@@ -125,7 +124,7 @@ def _pull_together(data: Dataset, slope: float, block: int = 2048) -> bool:
     units = data.signed / data.norms[:, None]
     sizes = data.norms / data.norms.max()
     worst = np.zeros(data.n)
-    error = 2 * (data.n + data.d + 8) * _EPS * float(sizes.sum())
+    error = 2 * (data.n + data.d + 8) * EPS * float(sizes.sum())
     for lo in range(0, data.n, block):
         rows = slice(lo, lo + block)
         for at in range(lo, data.n, block):

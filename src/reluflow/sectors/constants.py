@@ -14,6 +14,8 @@ from .closed import class_sums, exact_sum
 from .cones import nearest_cosine, smallest_cosine
 from .exact import as_rationals, column_sums, multiple
 
+_PARALLEL = 1e-24  # 1 - cos below which rounding of the directions decides, so that rationals must
+
 
 @dataclass(frozen=True)
 class AlignmentConstants:
@@ -172,8 +174,8 @@ def initial_gap(data: Dataset, net: Network) -> float:
         if not total.any():
             continue
         here = nearest_cosine(group, total)
-        if here < 1e-24:  # rounding of the directions themselves: parallel or not?
-            close = group[[nearest_cosine(row[None], total) < 1e-24 for row in group]]
+        if here < _PARALLEL:
+            close = group[[nearest_cosine(row[None], total) < _PARALLEL for row in group]]
             if _exactly_on_ray(close, data.X[index]):
                 here = 0.0
         gap = min(gap, here)

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import DataError, Dataset, ProblemError
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
 from .exact import as_rationals, dot, product_error
 
-_EPS = 2.0**-52
 #: Entries of a block of inner products that is formed at once (64 MB of doubles).
 _BLOCK = 2**23
 _PAIRS = 2**20
@@ -190,7 +190,7 @@ def _block_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
     u, v = (rows / np.maximum(np.linalg.norm(rows, axis=1), 0.25)[:, None] for rows in (p, q))
     # Unit vectors make the bound one number: twice that of the notes, with room for the rounding of u and v
     # themselves and for entries that became subnormal.
-    bound = (d + 16) * _EPS
+    bound = (d + 16) * EPS
     product = u @ v.T
     signs: Signs = (product > bound).astype(np.int8)
     signs -= product < -bound

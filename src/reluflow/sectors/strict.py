@@ -43,6 +43,7 @@ from .exact import (
 
 #: Most entries of X for which integers are written down, most rays tried for one sector.
 _ENTRIES, _RAYS = 2_000_000, 20_000
+_INDEPENDENT = 1e-4  # smallest singular value of unit points from which sums on them lose few digits
 
 
 class TooLarge(Exception):
@@ -198,7 +199,7 @@ def float_maxima(X: Array, y: Array, slope: float, sector: Signs, clear: float =
     units = X[on] / np.linalg.norm(X[on], axis=1)[:, None]
     top, h = gradient, np.zeros(0)
     if on.any():
-        if units.shape[0] >= X.shape[1] or np.linalg.svd(units, compute_uv=False)[-1] < 1e-4:
+        if units.shape[0] >= X.shape[1] or np.linalg.svd(units, compute_uv=False)[-1] < _INDEPENDENT:
             return None
         if (y[on] > 0).any():
             return ()  # independent hyperplanes: one convex kink is enough to climb

@@ -20,12 +20,18 @@ from ...problem import (
 from ...problem import time_limit as limited
 from ...problem.checks import is_number
 from ...problem.network import check_slope
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
 from ...problem.words import count
 from ...sectors.cells import parallel_owners
 from ..hard import hard_margin
 from .master import Point, Rows, lift
 from .search import Bracket, bracket
+
+_ROUNDED_UP = 1 + 4 * EPS  # the rounding of a norm
+_ROUNDING = 64 * EPS  # error of a margin, relative to the outputs
+_CANCELS = 256 * EPS  # sums below this, relative to their terms, are 0 as far as doubles can tell
+_EXCUSED = 1e-6  # relative gap that rounding excuses at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +197,7 @@ def _attained(data: Dataset, alpha: float, sign: float, unit: float, tol: float,
         if margin > 0:
             network, lower = candidate, margin
     upper = max(float(found.upper * unit), lower)
-    exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, 1e-6)))
+    exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, _EXCUSED)))
     exact = exact or _is_zero(data, found.weights, lower, upper)
     return GlobalMargin(
         lower,
@@ -211,7 +217,7 @@ def _nothing(data: Dataset, slope: float, sign: float, tol: float) -> GlobalMarg
     """Return what is known without any work: half the norm of the shortest sample."""
     weights = np.zeros(data.n)
     weights[int(np.argmin(data.norms))] = 1.0
-    upper = 0.5 * float(data.norms.min()) * (1 + 4 * 2.0**-52)
+    upper = 0.5 * float(data.norms.min()) * _ROUNDED_UP
     return GlobalMargin(0.0, upper, _silent(data.d, slope, sign), False, weights, 0, "search", 0, tol, "time")
 
 
@@ -234,7 +240,7 @@ def check_effort(budget: Any = 1, tol: Any = 0.5, rounds: Any = 1) -> None:
 
 def _is_zero(data: Dataset, weights: Array, lower: float, upper: float) -> bool:
     """Whether the margin is 0 as far as double precision can tell: the sums behind the upper bound cancel."""
-    return lower == 0 and upper <= 256 * 2.0**-52 * float(weights @ data.norms)
+    return lower == 0 and upper <= _CANCELS * float(weights @ data.norms)
 
 
 def _silent(d: int, slope: float, sign: float) -> Network:
@@ -259,9 +265,9 @@ def _linear(data: Dataset, sign: float, tol: float) -> GlobalMargin | None:
         if (margin := candidate.normalized_margin(data)) > lower:
             network, lower = candidate, margin
         point = lift(rows, point, 1.0)  # long samples: a rounding error of the direction is a large output
-    upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * (1 + 4 * 2.0**-52))
-    noise = 64 * 2.0**-52 * float(rho[weights > 0].max())
-    exact = upper - lower <= max(tol, min(noise, 1e-6)) * upper or _is_zero(data, weights, lower, upper)
+    upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * _ROUNDED_UP)
+    noise = _ROUNDING * float(rho[weights > 0].max())
+    exact = upper - lower <= max(tol, min(noise, _EXCUSED)) * upper or _is_zero(data, weights, lower, upper)
     return GlobalMargin(lower, upper, network, exact, weights, 1, "cells", 0, tol)
 
 

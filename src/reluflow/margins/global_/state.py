@@ -10,18 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...problem.precision import EPS, TINY
 from ...problem.types import Array, Flags, Index
 from .inner import Gain, exact_gain
 from .master import Columns, Point, Rows
 
-_EPS = 2.0**-52
-_TINY = 1e-300  # stands for a length 0 in a division
 #: Part of the patterns allowed that one proof may take.
 _PROOF = 0.1
 _SPANNED = 1e-14  # singular values, relative to the largest, from which samples span a direction
 _USED = 1e-8  # norm, of all neurons together 1, from which a solution uses a neuron
 _NEGATIVE = -1e-13  # how far below 0 rounding brings a weight when it is made orthogonal to E
-_ROUNDING = 64 * _EPS  # error of the bounds, relative to the terms they are sums of
+_ROUNDING = 64 * EPS  # error of the bounds, relative to the terms they are sums of
 _EXCUSED = 1e-6  # gap, relative to the bound, that rounding excuses at most
 
 
@@ -94,7 +93,7 @@ class Lower:
         V, s = V[size > 0], s[size > 0]
         z = data.unit @ V.T
         terms = 0.5 * data.y * (np.where(z > 0, z, data.slope * z) @ s) + data.E @ e
-        q = np.asarray(data.rho * terms / max(float(size.sum()), _TINY))
+        q = np.asarray(data.rho * terms / max(float(size.sum()), TINY))
         if q.min() > self.value:
             self.value, self.V, self.s = float(q.min()), V, s
         return q
@@ -272,7 +271,7 @@ class Search:
             gain = exact_gain(rows.X * kappa[:, None], rows.y, sign, self.samples.slope, floor, allowed)
             self.budget.spend(gain.cells)
             found.append(gain)
-        value = max(g.upper for g in found) + 2 * _EPS * float(kappa.sum())  # the rounding of the sums in it
+        value = max(g.upper for g in found) + 2 * EPS * float(kappa.sum())  # the rounding of the sums in it
         given_up = any(g.method == "branch and bound" and g.cells >= allowed // 5 for g in found)
         if given_up and value > 1.1 * self.lower.value:
             self.budget.save()

@@ -28,6 +28,7 @@ _ROUGH, _ROUGH_CUT = 1e-6, 1e-5  # tolerance while the part grows, and the viola
 _CUT = 1e-8  # the same violation at the tolerance asked for, far above what an interior point leaves
 _PRESENT = 1e-6  # length, of all groups together 1, from which a group is there; an absent one obeys its walls anyway
 _EMPTY: Index = np.empty(0, dtype=np.intp)
+_INDEPENDENT, _SPANNED = 1e-12, 1e-13  # relative sizes from which rows are independent, in QR and in an SVD
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ def _independent(rows: Array, index: Index) -> Index:
 
     R, order = qr(rows[index].T, mode="r", pivoting=True)[0:2]
     size = np.abs(np.diag(R))
-    return np.sort(index[order[: int(np.count_nonzero(size > 1e-12 * size[0]))]])
+    return np.sort(index[order[: int(np.count_nonzero(size > _INDEPENDENT * size[0]))]])
 
 
 # -- projecting a force onto the cone of a group --------------------------------------------------------
@@ -97,7 +98,7 @@ def _complement(rows: Array, tight: Index, force: Wide) -> Projection:
     """Remove the span of ``rows[tight]`` from the force, refined in long double."""
     B = rows[tight]
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
-    keep = s > 1e-13 * s.max(initial=0.0)
+    keep = s > _SPANNED * s.max(initial=0.0)
     inverse = (Vt[keep].T / s[keep]) @ U[:, keep].T  # pseudo-inverse of B, (d, k)
     wide = B.astype(np.longdouble)
     pull = np.zeros(tight.size, dtype=np.longdouble)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
+from ...problem.precision import EPS
 from ...problem.types import Array, Index, Integers
 from ...sectors.exact import Pair, as_integers, as_rationals, dot, product, rounded, solve
-from .rows import EPS, TIE, Rows
+from .rows import TIE, Rows
 
 LARGEST_SYSTEM = 40  # unknowns of a linear system that is still solved exactly
 _LARGEST_DATA = 2_000_000  # entries of Z
