@@ -28,6 +28,7 @@ Events = npt.NDArray[np.void]
 #: weight changes sign; ``die``, ``origin`` (sample -1): w comes to 0 and stays, or passes; ``ridge``: the flow is not
 #: unique there (sample -1: somewhere in the early phase).
 EVENT = np.dtype([("log_time", "f8"), ("neuron", "i8"), ("sample", "i8"), ("kind", "U10")])
+LATEST = 1e10  #: largest log time that a run can be asked for
 
 
 class Phase(NamedTuple):
