@@ -15,10 +15,10 @@ from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ...problem.types import Array, Signs
 from ...problem.words import count
+from ...sectors.hyperplanes import surfaces
 from ..clock import time_to_angle
 from .path import Paths
 from .run import FATES, Halt, run, starts
-from .surfaces import surfaces
 
 if TYPE_CHECKING:
     import xarray

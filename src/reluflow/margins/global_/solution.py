@@ -23,7 +23,7 @@ from ...problem.network import check_slope
 from ...problem.precision import EPS
 from ...problem.types import Array, Index
 from ...problem.words import count
-from ...sectors.cells import parallel_owners
+from ...sectors.hyperplanes import parallel_owners
 from ..hard import hard_margin
 from .master import Point, Rows, lift
 from .search import Bracket, bracket
