@@ -109,7 +109,7 @@ def _lines(directions: Array) -> tuple[Index, Index]:
 
 
 def _crowds(unit: Array, reach: Array) -> list[Index]:
-    """Return groups of unit rows that may be one line +-h, each within its ``reach``; rows clearly alone are left out."""
+    """Return groups of unit rows that may be one line +-h, each within its ``reach``; rows alone are left out."""
     # Equal lines have equal |v.h| for any fixed v; a generic v tells nearly all others apart.
     v = np.cos(1.0 + np.sqrt(2.0) * np.arange(unit.shape[1]))
     key = np.abs(unit @ v) / np.linalg.norm(v)
