@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reluflow import Dataset, Network, ProblemError, initialize
+from reluflow.margins import stable_rank, symmetrized_network
 
 
 def plain_outputs(W, a, slope, X):
@@ -184,3 +185,34 @@ def test_minus_zero_is_no_slope_of_its_own():
     net = Network([[1.0]], [1.0], slope=-0.0)
     assert "slope=0," in repr(net)
     assert net.fingerprint() == Network([[1.0]], [1.0]).fingerprint()
+
+
+def test_a_zero_neuron_of_huge_scale_does_not_hide_the_others():
+    net = Network([[0.0, 0.0], [3.0, 4.0]], [0.0, 2.0], log_scale=[5000.0, -3000.0])
+    alone = Network([[3.0, 4.0]], [2.0], log_scale=-3000.0)
+    for train in ("both", "first"):
+        W, a, log_w, log_a = net.scaled_weights(train)
+        assert W[1].tolist() == [3.0, 4.0]
+        assert (a[1], log_w, log_a) == (2.0, -3000.0, -3000.0)
+    assert stable_rank(net) == 1.0
+    two, one = symmetrized_network(net), symmetrized_network(alone)
+    assert np.array_equal(two.W, one.W)
+    assert two.log_scales[0].tolist() == one.log_scales[0].tolist()
+
+
+def test_layers_have_their_own_units_when_one_is_frozen():
+    net = Network([[1.0], [2.0]], [3.0, 4.0], 0.0, [-10.0, -20.0], [700.0, 690.0])
+    W, a, log_w, log_a = net.scaled_weights("first")
+    assert (log_w, log_a) == (-10.0, 700.0)
+    np.testing.assert_allclose(W[:, 0], [1.0, 2.0 * np.exp(-10.0)], rtol=1e-15)
+    np.testing.assert_allclose(a, [3.0, 4.0 * np.exp(-10.0)], rtol=1e-15)
+    assert net.scaled_weights("both")[2:] == (700.0, 700.0)
+
+
+def test_from_directions_logarithms_and_signs_and_back():
+    net = Network([[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]], [-2.0, 1.0, 0.0], 0.1, [-4000.0, 0.0, 7.0])
+    again = Network.from_polar(net.directions, net.log_norms, net.log_outs, np.sign(net.a), net.slope)
+    assert np.array_equal(again.directions, net.directions)
+    assert np.array_equal(again.log_norms, net.log_norms)
+    assert np.array_equal(again.log_outs, net.log_outs)
+    assert np.array_equal(np.sign(again.a), np.sign(net.a))

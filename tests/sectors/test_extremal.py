@@ -12,7 +12,7 @@ from scipy.optimize import lsq_linear
 from reluflow.problem import DataError, Dataset, ProblemError
 from reluflow.sectors import G, G_derivative, class_sums, extremal_directions, sector
 from reluflow.sectors import extremal as module
-from reluflow.sectors.exact.integers import as_integers, independent, null_vector, solve
+from reluflow.sectors.exact import as_integers, independent, null_vector, solve
 from reluflow.sectors.strict import Judge
 from reluflow.sectors.sweep import sweep
 from reluflow.sectors.zonotope import nearest_point

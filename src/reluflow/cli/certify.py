@@ -119,8 +119,8 @@ def _check_options(
     network: Path | None, limit: bool, optimum: bool, train: str, tolerance: float, budget: int | None
 ) -> None:
     """Refuse what cannot be meant, before anything takes long."""
-    from ..margins.global_.solution import check_effort
-    from ..margins.kkt.residual import check_relative
+    from ..margins.global_ import check_effort
+    from ..margins.kkt import check_relative
     from ..problem import ProblemError
     from ..problem.network import check_train
 

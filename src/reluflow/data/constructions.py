@@ -30,6 +30,8 @@ from .registry import (
     suggestion,
 )
 
+_MEANT = 1e-9  # how far from exact a length or a right angle may be given
+
 # -- orthogonally separable data --------------------------------------------------------------------
 
 
@@ -454,7 +456,7 @@ def hinted(
             f"{worst}. Leave w_star out to take the max-margin direction."
         )
     perp = _some_orthogonal(star) if w_perp is None else _unit_vector("w_perp", w_perp, data.d)
-    if not abs(star @ perp) <= 1e-9:
+    if not abs(star @ perp) <= _MEANT:
         raise DataError(
             f"hinted: w_perp must be orthogonal to w_star, but w_perp.w_star = {star @ perp:.6g}. Leave w_perp out to "
             "have one chosen."
@@ -496,7 +498,7 @@ def _unit_vector(name: str, value: tuple[float, ...], d: int) -> Array:
     if vector.size != d:
         raise DataError(f"hinted: {name} has {vector.size} coordinates, but the base has {d}.")
     norm = float(np.linalg.norm(vector))
-    if not abs(norm - 1) <= 1e-9:
+    if not abs(norm - 1) <= _MEANT:
         raise DataError(f"hinted: {name} must be a unit vector, but its norm is {norm:.6g}; divide it by that.")
     return vector
 

@@ -7,6 +7,7 @@ import math
 import os
 import tokenize
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -231,10 +232,7 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
             )
 
     arrays = read_npz(file, ("X", "y"), DataError, fit)
-    about: dict[str, Any] = {}
-    for key in ("name", "parameters", "transform"):
-        if key in arrays and arrays[key].dtype.kind == "U" and arrays[key].ndim == 0:
-            about[key] = str(arrays[key])
+    about = _texts(arrays, ("name", "parameters", "transform"))
     for key in ("parameters", "transform"):
         if key in about:
             try:
@@ -250,6 +248,11 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
             raise DataError(f"{file}: the array 'names' is not a list of texts; numpy.array(['a', 'b']) is one.")
         about["names"] = arrays["names"].tolist()
     return arrays["X"], signed(arrays["y"], labels, f"{file}, array y"), about
+
+
+def _texts(arrays: Mapping[str, npt.NDArray[Any]], keys: Sequence[str]) -> dict[str, Any]:
+    """Return those of the arrays that hold one text each."""
+    return {k: str(arrays[k]) for k in keys if k in arrays and arrays[k].dtype.kind == "U" and arrays[k].ndim == 0}
 
 
 def _steps(found: Any, where: str) -> tuple[Any, ...]:

@@ -53,6 +53,11 @@ def as_dataset(source: Any, y: Any = None, **options: Any) -> Dataset:
         if y is not None:
             raise DataError(f"{os.fspath(source)!r} names data with labels, and y is given too; leave y out.")
         return dataset(source, **said)
+    return _from_values(source, y, said)
+
+
+def _from_values(source: Any, y: Any, said: dict[str, Any]) -> Dataset:
+    """Make a dataset of a data frame, or of arrays."""
     _refuse(said, _OF_FILES, f"a {type(source).__name__} is given, no file")
     preparation = {key: said.pop(key) for key in PREPARATIONS if key in said}
     if hasattr(source, "columns") and hasattr(source, "iloc"):
@@ -226,29 +231,11 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
             if not args:
                 raise ProblemError(f"{name} needs a Problem, or data: {name}(X, y, width=50).")
             source, rest = args[0], list(args[1:])
-            unknown = [key for key in options if key not in (*own, *_OPTIONS, "y")]
-            if unknown:
-                known = (*own, *_OPTIONS)
-                near = suggestion(unknown[0], known) or "."
-                raise ProblemError(f"{name} has no option {unknown[0]!r}{near} It takes {', '.join(known)}.")
+            _check_options(name, own, options)
             if isinstance(source, (Problem, *ready)):
-                said = [key for key in options if key not in own]
-                if said:
-                    raise ProblemError(
-                        f"{name} was given a Problem, which has its data and its network, and {said[0]}= too; "
-                        f"leave {said[0]} out, or give the data: {name}(X, y, {said[0]}=...)."
-                    )
+                _check_nothing_drawn(name, own, options)
                 return verb(source, *rest, **options)
-            if not (isinstance(source, (Dataset, Example, str, os.PathLike)) or _is_array(source)):
-                raise ProblemError(f"{name} needs a Problem, not {type(source).__name__}; or data: {_WANTED}.")
-            y = options.pop("y", None)
-            if y is None and rest and _is_array(rest[0]):
-                y = rest.pop(0)
-            draw = {key: options[key] for key in _OPTIONS if key in options}
-            for key in draw:
-                if key not in own:  # the seed of descend seeds the draw too
-                    del options[key]
-            problem = as_problem(source, y, **draw)
+            problem, rest, options = _drawn(name, own, source, rest, options)
             try:
                 signature.bind(problem, *rest, **options)
             except TypeError as exc:
@@ -261,6 +248,37 @@ def takes_data(*ready: type) -> Callable[[Callable[..., Result]], Callable[..., 
         return on_data
 
     return decorate
+
+
+def _check_options(verb: str, own: Sequence[str], options: Mapping[str, Any]) -> None:
+    unknown = [key for key in options if key not in (*own, *_OPTIONS, "y")]
+    if unknown:
+        known = (*own, *_OPTIONS)
+        near = suggestion(unknown[0], known) or "."
+        raise ProblemError(f"{verb} has no option {unknown[0]!r}{near} It takes {', '.join(known)}.")
+
+
+def _check_nothing_drawn(verb: str, own: Sequence[str], options: Mapping[str, Any]) -> None:
+    said = [key for key in options if key not in own]
+    if said:
+        raise ProblemError(
+            f"{verb} was given a Problem, which has its data and its network, and {said[0]}= too; "
+            f"leave {said[0]} out, or give the data: {verb}(X, y, {said[0]}=...)."
+        )
+
+
+def _drawn(
+    verb: str, own: Sequence[str], source: Any, rest: list[Any], options: dict[str, Any]
+) -> tuple[Problem, list[Any], dict[str, Any]]:
+    """Make the problem of what a verb was given; also the arguments and options that are left for the verb itself."""
+    if not (isinstance(source, (Dataset, Example, str, os.PathLike)) or _is_array(source)):
+        raise ProblemError(f"{verb} needs a Problem, not {type(source).__name__}; or data: {_WANTED}.")
+    y = options.pop("y", None)
+    if y is None and rest and _is_array(rest[0]):
+        y, *rest = rest
+    draw = {key: options[key] for key in _OPTIONS if key in options}
+    left = {key: value for key, value in options.items() if key not in draw or key in own}  # a seed may be for both
+    return as_problem(source, y, **draw), rest, left
 
 
 def _is_array(value: Any) -> bool:

@@ -64,21 +64,25 @@ def dataset(spec: str | os.PathLike[str], **options: Any) -> Dataset:
     text = os.fspath(spec) if isinstance(spec, (str, os.PathLike)) else spec
     if not isinstance(text, str) or not text.strip():
         raise DataError(f"a dataset is named by a text such as 'phuong:seed=0' or 'points.csv', not {spec!r}.")
-    preparation = {key: value for key, value in options.items() if key in PREPARATIONS and value is not None}
     head, colon, rest = text.partition(":")
     name = _known(head, exactly=True) or (None if _exists(text) or _exists(head) else _known(head, exactly=False))
     if name is not None:
-        foreign = [key for key in options if key not in PREPARATIONS]
-        if foreign:
-            raise DataError(f"{name!r} is no file: {', '.join(foreign)} can only be said of files.")
-        parameters = parse_pairs(rest.split(","), f"after {name!r}:") if colon else {}
-        return _make(name, parameters, preparation)
+        preparation = _only_prepared(name, options)
+        return _make(name, parse_pairs(rest.split(","), f"after {name!r}:") if colon else {}, preparation)
     if _exists(text):
         return load(text, **options)
     head, colon, rest = text.rpartition(":")
     if colon and _exists(head):
         return load(head, **_load_options(rest, options))
     raise DataError(_not_found(text))
+
+
+def _only_prepared(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the preparations that are asked for; built-in data take no other option."""
+    foreign = [key for key in options if key not in PREPARATIONS]
+    if foreign:
+        raise DataError(f"{name!r} is no file: {', '.join(foreign)} can only be said of files.")
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def _known(name: str, exactly: bool) -> str | None:
@@ -122,17 +126,8 @@ def _value(text: str) -> Any:
 
 def _make(name: str, parameters: dict[str, Any], preparation: dict[str, Any]) -> Dataset:
     """Make built-in data and prepare them; a parameter of their own comes before a preparation of the same name."""
-    own: Mapping[str, Any] = {}
-    if name in CONSTRUCTIONS:
-        own = CONSTRUCTIONS[name].parameters
-    elif name in IMAGES:
-        own = inspect.signature(IMAGES[name]).parameters
-    for key in parameters:
-        if key not in own and key not in PREPARATIONS:
-            takes = [f"{p.name}={p.default!r}" for p in own.values()] + [k for k in PREPARATIONS if k not in own]
-            what = f"{name!r} is a worked example and" if not own else name
-            near = suggestion(key, [*own, *PREPARATIONS]) or "."
-            raise DataError(f"{what} has no parameter {key!r}{near} It takes {', '.join(takes)}.")
+    own = _parameters(name)
+    _check_parameters(name, parameters, own)
     for key in [key for key in parameters if key not in own]:
         if key in preparation:
             raise DataError(f"{key} is said twice: after {name!r} and as an option.")
@@ -142,6 +137,22 @@ def _make(name: str, parameters: dict[str, Any], preparation: dict[str, Any]) ->
     else:
         data = IMAGES[name](**parameters) if name in IMAGES else example(name).data
     return data.prepared(**preparation) if preparation else data
+
+
+def _parameters(name: str) -> Mapping[str, Any]:
+    """Return the parameters of built-in data; worked examples have none."""
+    if name in CONSTRUCTIONS:
+        return CONSTRUCTIONS[name].parameters
+    return inspect.signature(IMAGES[name]).parameters if name in IMAGES else {}
+
+
+def _check_parameters(name: str, parameters: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    for key in parameters:
+        if key not in own and key not in PREPARATIONS:
+            takes = [f"{p.name}={p.default!r}" for p in own.values()] + [k for k in PREPARATIONS if k not in own]
+            what = f"{name!r} is a worked example and" if not own else name
+            near = suggestion(key, [*own, *PREPARATIONS]) or "."
+            raise DataError(f"{what} has no parameter {key!r}{near} It takes {', '.join(takes)}.")
 
 
 def _exists(text: str) -> bool:

@@ -105,11 +105,7 @@ def read_table(
     (None without a header), their ``positions`` in the file, and which columns were ``dropped``.
     """
     check_file(file)
-    if isinstance(delimiter, str):
-        delimiter = {word: sign for sign, word in _DELIMITERS.items()}.get(delimiter, delimiter)
-    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n#'):
-        words = ", ".join(_DELIMITERS.values())
-        raise DataError(f"delimiter must be one character such as ',' or one of {words}; not {delimiter!r}.")
+    delimiter = _checked_delimiter(delimiter)
     if header is not None and not isinstance(header, bool):
         raise DataError(f"header must be True, False or None (find out), not {header!r}.")
     if isinstance(label, bool) or not (label is None or isinstance(label, (str, int, np.integer))):
@@ -135,6 +131,16 @@ def read_table(
     return X, y, about
 
 
+def _checked_delimiter(delimiter: str | None) -> str | None:
+    """Return the character a delimiter, or the word for one, means."""
+    if isinstance(delimiter, str):
+        delimiter = {word: sign for sign, word in _DELIMITERS.items()}.get(delimiter, delimiter)
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n#'):
+        words = ", ".join(_DELIMITERS.values())
+        raise DataError(f"delimiter must be one character such as ',' or one of {words}; not {delimiter!r}.")
+    return delimiter
+
+
 def _read(
     file: Path,
     lines: _Lines,
@@ -157,6 +163,19 @@ def _read(
     table = _Table(file, len(first), lines.number)
     if _is_header(table, first, label, labels, header, drop_columns):
         table.names = [name.strip() for name in first]
+    _choose_columns(table, label, drop_columns)
+    if table.names is None:
+        _add(table, first, lines)
+    for row in rows:
+        _add(table, row, lines)
+    if not table.lines:
+        raise DataError(f"{file} holds a header and no data rows; at least one sample is needed below it.")
+    return table
+
+
+def _choose_columns(table: _Table, label: str | int | None, drop_columns: Columns | None) -> None:
+    """Tell the label, the features and what is left out apart."""
+    file = table.file
     if drop_columns is not None:
         table.left_out = tuple(find_columns(drop_columns, table.names, table.width, str(file)))
     if label is None:
@@ -171,13 +190,6 @@ def _read(
     table.features = [k for k in range(table.width) if k != table.label and k not in table.left_out]
     if not table.features:
         raise DataError(f"{file}: drop_columns leaves no feature; at least one is needed.")
-    if table.names is None:
-        _add(table, first, lines)
-    for row in rows:
-        _add(table, row, lines)
-    if not table.lines:
-        raise DataError(f"{file} holds a header and no data rows; at least one sample is needed below it.")
-    return table
 
 
 def _rows(file: Path, lines: _Lines, delimiter: str) -> Iterator[list[str]]:
@@ -278,13 +290,7 @@ def _is_header(
         return True
     if all(numeric):
         return False
-    # Text labels that the mapping explains, and text in columns that are dropped, are no names.
-    explained = set()
-    for part in () if drop_columns is None else split_columns(drop_columns):
-        if not isinstance(part, str) or _integer(part) is not None:
-            explained.add(find_column(part, None, table.width, str(table.file)))
-    if labels is not None and (not isinstance(label, str) or _integer(label) is not None):
-        explained.add(find_column(-1 if label is None else int(label), None, table.width, str(table.file)))
+    explained = _explained(table, label, labels, drop_columns)
     if all(numeric[k] for k in range(table.width) if k not in explained):
         return False
     for k, text in enumerate(row):
@@ -298,12 +304,22 @@ def _is_header(
     )
 
 
+def _explained(table: _Table, label: str | int | None, labels: Labels | None, drop_columns: Columns | None) -> set[int]:
+    """Columns whose text makes no header: text labels that the mapping explains, and columns that are dropped."""
+    columns: list[str | int] = [] if drop_columns is None else list(split_columns(drop_columns))
+    position = -1 if label is None else _integer(label)
+    if labels is not None and position is not None:
+        columns.append(position)
+    by_position = [part for part in columns if not isinstance(part, str) or _integer(part) is not None]
+    return {find_column(part, None, table.width, str(table.file)) for part in by_position}
+
+
 def _is_numeric(text: str) -> bool:
     """Whether the text is meant as a number, be it NaN (which is refused later, with its line)."""
     return as_number(text) is not None or text.strip().lower() in ("nan", "+nan", "-nan")
 
 
-def _integer(text: str) -> int | None:
+def _integer(text: str | int) -> int | None:
     try:
         return int(text)
     except ValueError:
@@ -329,11 +345,7 @@ def _find_delimiter(file: Path) -> str:
     even: dict[str, bool] = {}  # whether it cuts into numbers
     uneven: dict[str, int] = {}
     for delimiter in _DELIMITERS:
-        lines = [line.strip().replace("\t", " ") for line in sample] if delimiter == " " else sample
-        try:
-            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-        except csv.Error:
-            continue
+        rows = _cut(sample, delimiter)
         if not rows or len(rows[0]) < 2:
             continue
         if delimiter == " " and uneven and not all(map(_numbers_and_a_label, rows)):
@@ -344,6 +356,16 @@ def _find_delimiter(file: Path) -> str:
             uneven[delimiter] = len(rows[0])
     found = [delimiter for delimiter, numbers in even.items() if numbers] or list(even)
     return found[0] if found else max(uneven, key=lambda delimiter: uneven[delimiter]) if uneven else ","
+
+
+def _cut(lines: list[str], delimiter: str) -> list[list[str]]:
+    """Cut lines into fields; nothing where the quotation marks do not fit."""
+    if delimiter == " ":
+        lines = [line.strip().replace("\t", " ") for line in lines]
+    try:
+        return list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+    except csv.Error:
+        return []
 
 
 def _numbers_and_a_label(row: Sequence[str]) -> bool:

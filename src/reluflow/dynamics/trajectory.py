@@ -28,6 +28,7 @@ Events = npt.NDArray[np.void]
 #: weight changes sign; ``die``, ``origin`` (sample -1): w comes to 0 and stays, or passes; ``ridge``: the flow is not
 #: unique there (sample -1: somewhere in the early phase).
 EVENT = np.dtype([("log_time", "f8"), ("neuron", "i8"), ("sample", "i8"), ("kind", "U10")])
+LATEST = 1e10  #: largest log time that a run can be asked for
 
 
 class Phase(NamedTuple):
@@ -145,13 +146,7 @@ class Trajectory:
         if not isinstance(record, (int, np.integer)) or not -len(self) <= record < len(self):
             raise ProblemError(f"there is no record {record!r}; they are numbered 0 to {len(self) - 1}.")
         log_w, log_a = self.log_norms[record], self.log_outs[record]
-        return Network(
-            np.where(np.isfinite(log_w)[:, None], self.directions[record], 0.0),
-            np.where(np.isfinite(log_a), self.signs[record], 0.0),
-            self.problem.net.slope,
-            np.where(np.isfinite(log_w), log_w, 0.0),
-            np.where(np.isfinite(log_a), log_a, 0.0),
-        )
+        return Network.from_polar(self.directions[record], log_w, log_a, self.signs[record], self.problem.net.slope)
 
     def networks(self) -> Iterator[Network]:
         """All snapshots in turn."""
@@ -254,7 +249,7 @@ class Trajectory:
         r"""Largest distance of a neuron from the mean of its sign, relative to ``|W|_F``, shape (T,) (SBG-T6.1)."""
         found = np.zeros(len(self))
         for k, net in enumerate(self.networks()):
-            W, a, norm = net._relative("first")
+            W, a, norm = net.relative("first")
             for group in (W[a > 0], W[a < 0]):
                 if len(group):
                     found[k] = max(found[k], np.linalg.norm(group - group.mean(axis=0), axis=1).max() / norm)

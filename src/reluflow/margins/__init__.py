@@ -1,10 +1,10 @@
 """Convex programs of the theory, every answer with its own certificate."""
 
 from .agreement import AgreementMargin, agreement_margin, beta_crit
-from .global_.solution import GlobalMargin, global_max_margin
-from .grouped.solution import GroupedMargin, GroupedResiduals, grouped_margin
-from .hard.solution import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
-from .kkt.residual import KKT, kkt
+from .global_ import GlobalMargin, global_max_margin
+from .grouped import GroupedMargin, GroupedResiduals, grouped_margin
+from .hard import MarginResiduals, MarginSolution, class_margins, hard_margin, max_margin
+from .kkt import KKT, kkt
 from .linearity import Clusters, Linearity, clusters, linearity
 from .networks import embed, smoothed_margin, stable_rank, symmetrized_network
 from .one_neuron import OneNeuron, one_neuron

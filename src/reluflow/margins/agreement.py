@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from ..problem import Dataset, NotSeparable, ProblemError, Stopped, Undecided, check_time, require_dataset
 from ..problem.network import check_slope
+from ..problem.precision import EPS
 from ..problem.types import Array
-from .hard.rows import EPS, Rows
-from .hard.search import Candidate, search
-from .hard.solution import MarginSolution, as_rows, hard_margin, solve
+from .hard import Candidate, MarginSolution, Rows, as_rows, find_active, hard_margin, solve
 
 _ALL_PAIRS = 1 << 22  # pairs of samples that are looked at in one go
 _AT_ONCE = 20  # samples added to a hull at once
@@ -186,7 +185,7 @@ def _from_kernel(data: Dataset, s_w: Array, s_u: Array, rows: Rows) -> Candidate
     if not F.any(axis=1).all():
         return None
     small = Rows.of(F)
-    found = search(small)
+    found = find_active(small)
     dual = small.dual(found.points, found.weights)[found.points]
     return Candidate(found.points, np.ldexp(dual, rows.base + rows.exponents[found.points]), False)
 
@@ -268,16 +267,9 @@ def _largest_distance(base: Array, others: Array) -> float:
     bounds = np.linalg.norm(others, axis=1)
     if not len(base):
         return float(bounds.max())
-    try:
-        alone = hard_margin(base)
-    except NotSeparable:
+    alone = _alone(base)
+    if alone is None:
         return 0.0
-    except Stopped:
-        raise
-    except Undecided as error:
-        raise Undecided(
-            f"whether the hull of one class contains 0 is open, so the value may be 0: {error}", 0.0
-        ) from None
     if (others @ alone.w).max() >= 1.0:  # the nearest point of the hull stays the nearest
         return alone.margin
     starts = base if len(base) * len(others) <= _ALL_PAIRS else base[alone.support]
@@ -315,6 +307,19 @@ def _largest_distance(base: Array, others: Array) -> float:
             best,
         )
     return best
+
+
+def _alone(base: Array) -> MarginSolution | None:
+    """Return the margin of one class alone; None if its hull contains 0."""
+    try:
+        return hard_margin(base)
+    except NotSeparable:
+        return None
+    except Stopped:
+        raise
+    except Undecided as error:
+        why = f"whether the hull of one class contains 0 is open, so the value may be 0: {error}"
+        raise Undecided(why, 0.0) from None
 
 
 def _segments(starts: Array, ends: Array) -> Array:

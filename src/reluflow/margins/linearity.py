@@ -9,6 +9,7 @@ be m, and one x at which f(x) and f(-x) are not of opposite sign refutes every d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -17,13 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network, ProblemError, check_time
+from ..problem.precision import EPS, TINY
 from ..problem.types import Array
-from .networks import check_network, relative_weights
+from ..sectors.exact import Rationals, as_rationals, dot, multiple, total
+from .networks import check_network, unit_weights
 
 # Exact arithmetic on more weights than this takes too long to be worth it.
 _EXACT_WEIGHTS = 20_000
 _MOST_LINES = 300
-_EPS = float(np.finfo(float).eps)
+_ONE_LINE = 1e-6  # sine up to which neurons are merged into one line; what that loses is counted
+_CANCELS = 1e-12  # weight of a line, relative to all, that antipodal neurons leave by rounding
+_POSITIVE = 1e-13  # gap, relative to the odd part, from which it is not rounding
+_OFF_AXIS, _OFF_NEURON = 1e-8, 1e-9  # relative lengths of projections that still have a direction
+_FEW_SINES = (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)  # how far from the hyperplane a witness is looked for: first roughly,
+_MANY_SINES = (0.0, *np.logspace(-12, 0, 120))  # then from the best points closely
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,7 +109,7 @@ def linearity(net: Network, tol: float = 1e-9, seed: int = 0) -> Linearity:
     m = a @ W
     size = float(np.linalg.norm(m))
     terms = float(np.abs(a) @ np.linalg.norm(W, axis=1))
-    if size <= 64 * net.p * _EPS * terms:
+    if size <= 64 * net.p * EPS * terms:
         return _no_odd_part(W, a, net.slope, exact, seed)
     direction = m / size
     wedge = min(_wedge_of_lines(W, a, net.slope, m), _wedge_of_clusters(W, a, net.slope, m))
@@ -158,7 +166,7 @@ def clusters(net: Network) -> Clusters:
     array([ True, False])
     """
     check_network(net)
-    W, a, _, _ = relative_weights(net, "first")
+    W, a, _, _ = unit_weights(net, "first")
     if net.slope == 0.0 or np.ptp(np.abs(a)) != 0 or int((a > 0).sum()) != int((a < 0).sum()):
         raise ProblemError(
             "clusters needs a leaky network (slope > 0) with as many output weights +v as -v: that is what its linear "
@@ -182,86 +190,115 @@ def _weights(net: Network) -> tuple[Array, Array, bool]:
         small, out = np.ldexp(W, -powers[0]), np.ldexp(a, -powers[1])
         same = np.array_equal(np.ldexp(small, powers[0]), W) and np.array_equal(np.ldexp(out, powers[1]), a)
         return small, out, same
-    W, a, _, _ = relative_weights(net)
+    W, a, _, _ = unit_weights(net)
     live &= (a != 0) & W.any(axis=1)
     return W[live], a[live], False
 
 
 # -- in exact arithmetic --------------------------------------------------------------------------------
 
-_Vector = list[Fraction]
+
+@dataclass(frozen=True)
+class _Parts:
+    """Both parts of the network without rounding: ``m`` of the odd one, ``E(x) = sum e |r . x|`` by its lines (e, r).
+
+    ``E`` counts only with a kink, so it is empty at slope 1.
+    """
+
+    m: Rationals
+    lines: list[tuple[Fraction, Rationals]]
+    alpha: Fraction
+
+    @classmethod
+    def of(cls, W: Array, a: Array, slope: float) -> _Parts:
+        rows, out, alpha = [as_rationals(w) for w in W], as_rationals(a), Fraction(slope)
+        m = [total(c * r[k] for c, r in zip(out, rows, strict=True)) for k in range(W.shape[1])]
+        return cls(m, [(e, r) for e, r in _merge_lines(W, rows, out) if e != 0] if alpha < 1 else [], alpha)
+
+    @property
+    def direction(self) -> Array | None:
+        """``m / |m|``, rounded; None if m vanishes."""
+        m = np.array([float(v) for v in self.m])
+        return m / float(np.linalg.norm(m)) if any(self.m) else None
 
 
 def _exactly(W: Array, a: Array, slope: float) -> Linearity | None:
-    alpha = Fraction(slope)
-    rows = [[Fraction(float(v)) for v in w] for w in W]
-    out = [Fraction(float(v)) for v in a]
-    m = [sum((c * r[k] for c, r in zip(out, rows, strict=True)), Fraction(0)) for k in range(W.shape[1])]
-    left = [(e, r) for e, r in _merge_lines(W, rows, out) if e != 0] if alpha < 1 else []
-    size = float(np.linalg.norm([float(v) for v in m]))
-    direction = np.array([float(v) for v in m]) / size if any(m) else None
+    """Decide in exact arithmetic; None where neither the plane nor one line of each sign makes it easy."""
+    parts = _Parts.of(W, a, slope)
+    direction = parts.direction
     if direction is None:
-        if not left:
+        if not parts.lines:
             return Linearity(False, "proved", None, np.inf, None, "the function is zero everywhere")
         return None
-    if not left:
-        return Linearity(True, "proved", direction, 0.0, None, "the function itself is linear")
-    if W.shape[1] == 2 and len(left) <= _MOST_LINES and _in_the_plane(left, m, alpha):
-        return Linearity(True, "proved", direction, 0.0, None, "checked on every ray where a neuron changes sides")
-    plus, minus = [x for x in left if x[0] > 0], [x for x in left if x[0] < 0]
-    if len(plus) > 1 or len(minus) > 1:
+    if not parts.lines:
+        return _proved_linear(direction, "the function itself is linear")
+    if W.shape[1] == 2 and len(parts.lines) <= _MOST_LINES and _in_the_plane(parts):
+        return _proved_linear(direction, "checked on every ray where a neuron changes sides")
+    return _two_lines(parts, direction, lambda x: _same_sign(W, a, slope, x))
+
+
+def _proved_linear(direction: Array, why: str) -> Linearity:
+    return Linearity(True, "proved", direction, 0.0, None, why)
+
+
+def _two_lines(parts: _Parts, direction: Array, refutes: Callable[[Array], bool]) -> Linearity | None:
+    """At most one line of each sign, ``E = |g.x| - |h.x|``: a comparison of vectors; None with more lines."""
+    plus, minus = (_only([x for x in parts.lines if s * x[0] > 0], len(parts.m)) for s in (1, -1))
+    if plus is None or minus is None:
         return None
-    zero = [Fraction(0)] * W.shape[1]
-    g = [plus[0][0] * v for v in plus[0][1]] if plus else zero
-    h = [-minus[0][0] * v for v in minus[0][1]] if minus else zero
     for sign in (1, -1):
-        ratio = _multiple([p - sign * q for p, q in zip(g, h, strict=True)], m)
-        # E = |g.x| - |h.x| vanishes on the hyperplane of m, and |E| <= |ratio| |m.x| with equality somewhere.
-        if ratio is not None:
-            if (1 - alpha) * abs(ratio) < 1 + alpha:
-                why = "the even part vanishes with the odd part and is smaller: perfectly clustered neurons"
-                return Linearity(True, "proved", direction, 0.0, None, why)
-            for x in _where_equal(g, h, sign, direction):
-                if _same_sign(W, a, slope, x):
-                    return Linearity(False, "proved", direction, np.inf, x, "the even part outweighs the odd part")
+        ratio = multiple([p - sign * q for p, q in zip(plus, minus, strict=True)], parts.m)
+        # E vanishes on the hyperplane of m, and |E| <= |ratio| |m.x| with equality somewhere.
+        if ratio is None:
+            continue
+        if (1 - parts.alpha) * abs(ratio) < 1 + parts.alpha:
+            why = "the even part vanishes with the odd part and is smaller: perfectly clustered neurons"
+            return _proved_linear(direction, why)
+        for x in _where_equal(plus, minus, sign, direction):
+            if refutes(x):
+                return Linearity(False, "proved", direction, np.inf, x, "the even part outweighs the odd part")
     return None
 
 
-def _where_equal(g: _Vector, h: _Vector, sign: int, direction: Array) -> list[Array]:
+def _only(lines: list[tuple[Fraction, Rationals]], width: int) -> Rationals | None:
+    """Return ``|e| r`` of the only line, the zero vector without one, None with more."""
+    if len(lines) > 1:
+        return None
+    return [abs(e) * v for e, r in lines for v in r] or [Fraction(0)] * width
+
+
+def _where_equal(g: Rationals, h: Rationals, sign: int, direction: Array) -> list[Array]:
     """Points off the hyperplane where g.x and h.x have the sign that makes |E| largest."""
     u, v = (np.array([float(c) for c in x]) for x in (g, h))
-    x = u / max(np.linalg.norm(u), 1e-300) + sign * v / max(np.linalg.norm(v), 1e-300)
-    x = x / max(np.linalg.norm(x), 1e-300)
-    return [x + c * direction for c in (0.0, 0.01, -0.01, 0.1, -0.1, 1.0)]
+    x = _unit(u) + sign * _unit(v)
+    return [_unit(x) + c * direction for c in (0.0, 0.01, -0.01, 0.1, -0.1, 1.0)]
 
 
-def _merge_lines(W: Array, rows: list[_Vector], out: list[Fraction]) -> list[tuple[Fraction, _Vector]]:
+def _unit(x: Array) -> Array:
+    """``x / |x|``, 0 for the zero vector."""
+    return np.asarray(x / max(float(np.linalg.norm(x)), TINY))
+
+
+def _merge_lines(W: Array, rows: list[Rationals], out: Rationals) -> list[tuple[Fraction, Rationals]]:
     """``E(x) = sum e |r . x|`` with one term a line."""
-    lines: dict[tuple[Fraction, ...], tuple[Fraction, _Vector]] = {}
+    lines: dict[tuple[Fraction, ...], Fraction] = {}
     for w, row, c in zip(W, rows, out, strict=True):
         pivot = row[int(np.flatnonzero(w)[0])]
         key = tuple(v / pivot for v in row)
-        e, _ = lines.get(key, (Fraction(0), []))
-        lines[key] = (e + c * abs(pivot), list(key))
-    return list(lines.values())
+        lines[key] = lines.get(key, Fraction(0)) + c * abs(pivot)
+    return [(e, list(r)) for r, e in lines.items()]
 
 
-def _in_the_plane(lines: list[tuple[Fraction, _Vector]], m: _Vector, alpha: Fraction) -> bool:
+def _in_the_plane(parts: _Parts) -> bool:
     """In two dimensions E is linear between rays, so the inequality need only hold on them."""
-    for x in [*([-r[1], r[0]] for _, r in lines), [-m[1], m[0]], m]:
+    m = parts.m
+    for x in [*([-r[1], r[0]] for _, r in parts.lines), [-m[1], m[0]], m]:
         check_time("deciding whether the network is linear")
-        odd = abs(m[0] * x[0] + m[1] * x[1])
-        even = abs(sum((e * abs(r[0] * x[0] + r[1] * x[1]) for e, r in lines), Fraction(0)))
-        if even != 0 if odd == 0 else (1 - alpha) * even >= (1 + alpha) * odd:
+        odd = abs(dot(m, x))
+        even = abs(total(e * abs(dot(r, x)) for e, r in parts.lines))
+        if even != 0 if odd == 0 else (1 - parts.alpha) * even >= (1 + parts.alpha) * odd:
             return False
     return True
-
-
-def _multiple(x: _Vector, m: _Vector) -> Fraction | None:
-    """Find the number with x = number * m, if there is one."""
-    k = next(i for i, v in enumerate(m) if v != 0)
-    ratio = x[k] / m[k]
-    return ratio if all(u == ratio * v for u, v in zip(x, m, strict=True)) else None
 
 
 # -- bounds on the wedge --------------------------------------------------------------------------------
@@ -292,7 +329,7 @@ def _wedge_of_lines(W: Array, a: Array, slope: float, m: Array) -> float:
     while left.size:
         axis = unit[left[np.argmax(np.abs(weight[left]))]]
         off = np.linalg.norm(unit[left] - (unit[left] @ axis)[:, None] * axis, axis=1)
-        near = off < 1e-6
+        near = off < _ONE_LINE
         loose += float(np.abs(weight[left[near]]) @ off[near])
         lines.append(axis)
         strength.append(float(weight[left[near]] @ np.abs(unit[left[near]] @ axis)))
@@ -300,7 +337,7 @@ def _wedge_of_lines(W: Array, a: Array, slope: float, m: Array) -> float:
         if len(lines) > 200:
             return np.inf
     L, e = np.array(lines), np.array(strength)
-    gone = np.abs(e) < 1e-12 * np.abs(weight).sum()
+    gone = np.abs(e) < _CANCELS * np.abs(weight).sum()
     loose += float(np.abs(e[gone]).sum())
     L, e = L[~gone], e[~gone]
     size = float(np.linalg.norm(m))
@@ -335,8 +372,8 @@ def _search(W: Array, a: Array, slope: float, m: Array, seed: int) -> tuple[Arra
     base = _around(W, axis, np.random.default_rng(seed))
     best, found = None, -1.0
     for count, sines in (
-        (20, (0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9)),
-        (1, np.concatenate([[0.0], np.logspace(-12, 0, 120)])),
+        (20, _FEW_SINES),
+        (1, _MANY_SINES),
     ):
         gain = np.full(len(base), -np.inf)
         for sine in sines:
@@ -346,7 +383,7 @@ def _search(W: Array, a: Array, slope: float, m: Array, seed: int) -> tuple[Arra
                 gap = (1 - slope) * np.abs(_even(W, a, x)) - (1 + slope) * size * sine
                 gain = np.maximum(gain, gap)
                 k = int(np.argmax(gap))
-                if gap[k] > 1e-13 * size and sine > found:
+                if gap[k] > _POSITIVE * size and sine > found:
                     best, found = x[k], float(sine)
         base = base[np.argsort(-gain)[:count]]
     return best, found
@@ -360,11 +397,11 @@ def _around(W: Array, axis: Array, rng: np.random.Generator) -> Array:
     kink = some - (some @ axis)[:, None] * axis
     length = np.linalg.norm(kink, axis=1, keepdims=True)
     kink = np.divide(
-        kink, length, out=np.zeros_like(kink), where=length > 1e-9 * np.linalg.norm(some, axis=1, keepdims=True)
+        kink, length, out=np.zeros_like(kink), where=length > _OFF_NEURON * np.linalg.norm(some, axis=1, keepdims=True)
     )
     base[-len(some) :] -= (base[-len(some) :] * kink).sum(axis=1)[:, None] * kink
     length = np.linalg.norm(base, axis=1)
-    keep = length > 1e-8 * length.max()
+    keep = length > _OFF_AXIS * length.max()
     return np.vstack([base[keep] / length[keep, None], np.zeros((1, axis.size))])
 
 
@@ -391,11 +428,11 @@ def _same_sign(W: Array, a: Array, slope: float, x: Array) -> bool:
 def _enclose(W: Array, a: Array, slope: float, x: Array) -> tuple[float, float]:
     """Bounds on f(x) that hold in spite of rounding."""
     z = W @ x
-    error = (x.size + 4) * _EPS * (np.abs(W) @ np.abs(x))
+    error = (x.size + 4) * EPS * (np.abs(W) @ np.abs(x))
     low, high = z - error, z + error
     f_low, f_high = np.where(low > 0, low, slope * low), np.where(high > 0, high, slope * high)
     value = a * np.where(z > 0, z, slope * z)
     width = np.abs(a) * (f_high - f_low)
     total = float(value.sum())
-    slack = float(width.sum()) + (a.size + 4) * _EPS * float(np.abs(value).sum())
+    slack = float(width.sum()) + (a.size + 4) * EPS * float(np.abs(value).sum())
     return total - slack, total + slack

@@ -31,18 +31,13 @@ def check_network(net: Any) -> None:
         raise ProblemError(f"net must be a Network, not {type(net).__name__}; build one with Network(W, a, slope).")
 
 
-def relative_weights(net: Network, train: Train = "both") -> tuple[Array, Array, float, float]:
+def unit_weights(net: Network, train: Train = "both") -> tuple[Array, Array, float, float]:
     """Weights ``(W, a)`` with ``e^log_w W`` and ``e^log_a a`` the real ones, in units where norms are 1.
 
     ``train="both"``: one factor for both layers and ``|W|^2 + |a|^2 = 1``. ``train="first"``: ``|W| = 1`` and
-    ``max |a_j| = 1``. Scales are subtracted before they are exponentiated, so a common one cancels exactly.
+    ``max |a_j| = 1``.
     """
-    log_w, log_a = net.log_scales
-    top_w, top_a = float(log_w.max()), float(log_a.max())
-    if train == "both":
-        top_w = top_a = max(top_w, top_a)
-    with np.errstate(under="ignore"):
-        W, a = net.W * np.exp(log_w - top_w)[:, None], net.a * np.exp(log_a - top_a)
+    W, a, top_w, top_a = net.scaled_weights(train)
     size_w = float(np.linalg.norm(W))
     size_a = float(np.abs(a).max())
     if train == "both":
@@ -78,7 +73,7 @@ def smoothed_margin(data: Dataset, net: Network, loss: Loss | LossName = "logist
     """
     check_pair(data, net)
     kind = loss if isinstance(loss, Loss) else Loss(loss)
-    W, a, log_w, log_a = relative_weights(net, check_train(train))
+    W, a, log_w, log_a = unit_weights(net, check_train(train))
     z = data.X @ W.T
     q = data.y * (np.where(z > 0, z, net.slope * z) @ a)  # normalised margins, up to the frozen layer
     log_size = log_w + log_a  # log |theta|^H, times the size of a frozen layer
@@ -111,10 +106,7 @@ def symmetrized_network(net: Network) -> Network:
     array([-0.75,  0.75])
     """
     check_network(net)
-    log_w, log_a = net.log_scales
-    top_w, top_a = float(log_w.max()), float(log_a.max())
-    with np.errstate(under="ignore"):
-        W, a = net.W * np.exp(log_w - top_w)[:, None], net.a * np.exp(log_a - top_a)
+    W, a, top_w, top_a = net.scaled_weights("first")
     size = float(np.linalg.norm(a))
     if size == 0:
         raise ProblemError("every output weight is zero: the function is zero and has no symmetrised network.")
@@ -169,9 +161,7 @@ def stable_rank(net: Network) -> float:
     1.5625
     """
     check_network(net)
-    log_w = net.log_scales[0]
-    with np.errstate(under="ignore"):
-        W = net.W * np.exp(log_w - log_w.max())[:, None]
+    W = net.scaled_weights("first")[0]
     top = float(np.abs(W).max())
     if top == 0:
         raise ProblemError("the first layer is zero: it has no stable rank.")

@@ -10,7 +10,7 @@ from ..problem import Dataset, NotSeparable, ProblemError
 from ..problem.network import check_slope
 from ..problem.types import Array, Index
 from ..problem.words import count
-from .hard.solution import MarginSolution, hard_margin
+from .hard import MarginSolution, hard_margin
 
 
 @dataclass(frozen=True, eq=False)

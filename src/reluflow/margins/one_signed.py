@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import Dataset, check_time, require_dataset
-from .global_.search import bracket
-from .global_.solution import global_max_margin
+from .global_ import bracket, global_max_margin
 from .one_neuron import OneNeuron, one_neuron
+
+_PATTERNS, _GAP, _ROUNDS = 1_000_000, 1e-9, 100  # effort of the starred game: that of `global_max_margin`
+_ROUNDING = 1e-14  # of a value that is known in closed form
+_SPANNED = 1e-12  # singular values, relative to the points, from which the weights are held there
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     one_class = bool(np.all(sub.y == neuron.sign))
     if one_class:  # both minima are at the dual of the maximum margin, with u = -w
         exact = 0.5 * alpha * neuron.gamma
-        value = star = Bounds(exact * (1 - 1e-14), exact * (1 + 1e-14))
+        value = star = Bounds(exact * (1 - _ROUNDING), exact * (1 + _ROUNDING))
     else:
         found = global_max_margin(sub, alpha, signs=-neuron.sign)
         value = Bounds(found.lower, found.upper)
@@ -129,10 +132,10 @@ def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
     signed = sub.y[:, None] * neuron.points[neuron.support]
     across = signed - np.outer(signed @ neuron.w, neuron.w)
     _, size, right = np.linalg.svd(across, full_matrices=False)
-    basis = right[size > 1e-12 * np.linalg.norm(signed, axis=1).max()].T
+    basis = right[size > _SPANNED * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
     held = signed @ basis / scale, neuron.weights[neuron.support]
-    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), 1_000_000, 1e-9, 100, held)
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), _PATTERNS, _GAP, _ROUNDS, held)
     if found.stopped == "interrupted":
         raise KeyboardInterrupt
     check_time("comparing the margins of one-signed networks")

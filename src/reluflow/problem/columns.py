@@ -63,41 +63,62 @@ def prepare(
     for option, flag in (("center", center), ("standardize", standardize)):
         if not isinstance(flag, (bool, np.bool_)):
             raise DataError(f"{option} must be True or False, not {flag!r}.")
-    words: list[str] = []
-    steps: list[Step] = []
+    table = _Preparation(X, names, positions)
     if drop_columns is not None:
-        dropped = find_columns(drop_columns, names, X.shape[1], "X")
-        keep = [k for k in range(X.shape[1]) if k not in dropped]
+        table.drop(drop_columns)
+    table.notes += row_numbers(table.X, table.names, table.positions) if notes is None else notes
+    if center or standardize:
+        table.centre(bool(standardize))
+    if bias is not None and bias is not False:
+        table.append_bias(bias)
+    named = None if table.names is None else tuple(table.names)
+    return Prepared(table.X, named, tuple(table.notes), tuple(table.words), tuple(table.steps))
+
+
+class _Preparation:
+    """Columns on the way to `Prepared`."""
+
+    def __init__(self, X: Array, names: Sequence[str] | None, positions: Sequence[int] | None) -> None:
+        self.X, self.names, self.positions = X, names, positions
+        self.notes: list[str] = []
+        self.words: list[str] = []
+        self.steps: list[Step] = []
+
+    def drop(self, drop_columns: Columns) -> None:
+        names, width = self.names, self.X.shape[1]
+        dropped = find_columns(drop_columns, names, width, "X")
+        keep = [k for k in range(width) if k not in dropped]
         if not keep:
             raise DataError(f"drop_columns={drop_columns!r} leaves no feature; at least one is needed.")
-        words.append(drop_words([names[k] if names else k for k in dropped]))
-        X, names = X[:, keep], names and [names[k] for k in keep]
-        positions = positions and [positions[k] for k in keep]
-    found = list(row_numbers(X, names, positions) if notes is None else notes)
-    if center or standardize:
-        shift = X.mean(axis=0)
-        constant = (X[:1] == X).all(axis=0)
-        shift[constant] = X[0, constant]  # the mean of equal numbers is rounded
-        X = X - shift
-        steps.append(("shift", tuple(shift.tolist())))
-        words.append("standardized()" if standardize else "centered()")
+        self.words.append(drop_words([names[k] if names else k for k in dropped]))
+        self.X, self.names = self.X[:, keep], names and [names[k] for k in keep]
+        self.positions = self.positions and [self.positions[k] for k in keep]
+
+    def centre(self, standardize: bool) -> None:
+        shift = self.X.mean(axis=0)
+        constant = (self.X[:1] == self.X).all(axis=0)
+        shift[constant] = self.X[0, constant]  # the mean of equal numbers is rounded
+        self.X = self.X - shift
+        self.steps.append(("shift", tuple(shift.tolist())))
+        self.words.append("standardized()" if standardize else "centered()")
         if standardize:
-            scale = np.where(constant, 1.0, X.std(axis=0))
-            X = X / scale
-            steps.append(("scale", tuple(scale.tolist())))
-            found += _constant(constant, names, positions)
-    if bias is not None and bias is not False:
+            scale = np.where(constant, 1.0, self.X.std(axis=0))
+            self.X = self.X / scale
+            self.steps.append(("scale", tuple(scale.tolist())))
+            self.notes += _constant(constant, self.names, self.positions)
+
+    def append_bias(self, bias: Any) -> None:
         value = 1.0 if bias is True else bias
         if not (is_number(value) and np.isfinite(value) and value != 0):
             raise DataError(
                 f"bias must be True (for 1) or a finite non-zero number, not {bias!r}: a zero column is no bias."
             )
-        check_size("X with a bias", X.shape[0], X.shape[1] + 1)
-        X = np.hstack([X, np.full((X.shape[0], 1), float(value))])
-        names = None if names is None else [*names, _BIAS]
-        steps.append(("bias", float(value)))
-        words.append(f"with_bias({float(value)!r})")
-    return Prepared(X, None if names is None else tuple(names), tuple(found), tuple(words), tuple(steps))
+        rows, width = self.X.shape
+        check_size("X with a bias", rows, width + 1)
+        self.X = np.hstack([self.X, np.full((rows, 1), float(value))])
+        self.names = None if self.names is None else [*self.names, _BIAS]
+        self.steps.append(("bias", float(value)))
+        self.words.append(f"with_bias({float(value)!r})")
 
 
 def drop_words(dropped: Sequence[str | int]) -> str:

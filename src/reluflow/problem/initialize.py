@@ -24,6 +24,7 @@ _OPTIONS: dict[str, frozenset[str]] = {
     "he": frozenset(),
     "uniform": frozenset(),
 }
+_SCALE = 1e-6  # of a draw where none is said: small enough that neurons align before the network grows
 
 
 def initialize(
@@ -91,13 +92,7 @@ def initialize(
       ...
     reluflow.problem.errors.ProblemError: scheme 'two-sign' gives half the neurons each sign: width = 3 must be even.
     """
-    if scheme not in get_args(Scheme):
-        raise ProblemError(f"scheme {scheme!r} is not known; choose one of {', '.join(get_args(Scheme))}.")
-    given = {"signs": signs, "lambdas": lambdas, "c_a": c_a, "v": v}
-    foreign = [name for name, value in given.items() if value is not None and name not in _OPTIONS[scheme]]
-    if foreign:
-        users = [s for s, options in _OPTIONS.items() if foreign[0] in options]
-        raise ProblemError(f"{foreign[0]} means nothing to scheme {scheme!r}; it belongs to {', '.join(users)}.")
+    _check_scheme(scheme, {"signs": signs, "lambdas": lambdas, "c_a": c_a, "v": v})
     d, p = _positive_int(d, "d"), _positive_int(width, "width")
     check_size("the network", p, d, error=ProblemError)
     check_slope(slope)
@@ -128,6 +123,15 @@ def initialize(
     return Network.balanced(W, chosen, slope, log_sigma)
 
 
+def _check_scheme(scheme: str, given: dict[str, Any]) -> None:
+    if scheme not in get_args(Scheme):
+        raise ProblemError(f"scheme {scheme!r} is not known; choose one of {', '.join(get_args(Scheme))}.")
+    foreign = [name for name, value in given.items() if value is not None and name not in _OPTIONS[scheme]]
+    if foreign:
+        users = [s for s, options in _OPTIONS.items() if foreign[0] in options]
+        raise ProblemError(f"{foreign[0]} means nothing to scheme {scheme!r}; it belongs to {', '.join(users)}.")
+
+
 def _log_scale(scale: float | None, log_scale: float | None) -> float:
     if scale is not None and log_scale is not None:
         raise ProblemError(
@@ -137,7 +141,7 @@ def _log_scale(scale: float | None, log_scale: float | None) -> float:
         if not is_number(log_scale) or not math.isfinite(log_scale):
             raise ProblemError(f"log_scale must be a finite number, not {log_scale!r}.")
         return float(log_scale)
-    return math.log(_positive(1e-6 if scale is None else scale, "scale"))
+    return math.log(_positive(_SCALE if scale is None else scale, "scale"))
 
 
 def _lambdas(lambdas: npt.ArrayLike | None, p: int) -> Array:

@@ -20,6 +20,7 @@ Train = Literal["both", "first"]
 
 # exp(-744) is the last positive double; beyond these the real weights cannot be written down.
 _LOG_SMALLEST, _LOG_LARGEST = -708.0, 709.0
+_NO_SQUARE = 1e-150  # what is below this has no square in doubles; as part of a unit vector it is zero
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -99,6 +100,26 @@ class Network:
         if s.shape[0] != rows.shape[0] or not np.all(np.abs(s) == 1):
             raise ProblemError(f"signs must be {rows.shape[0]} numbers, each -1 or +1, not {signs!r}.")
         return Network(rows, s * np.linalg.norm(rows, axis=1), slope, log_scale)
+
+    @staticmethod
+    def from_polar(directions: Array, log_norms: Array, log_outs: Array, signs: Array, slope: float) -> Network:
+        """Build the network of unit vectors, logarithms of ``|w_j|`` and ``|a_j|``, and signs of ``a_j``.
+
+        Each neuron gets its own scale; a logarithm of -inf makes a zero.
+
+        >>> net = Network.from_polar(np.eye(2), np.array([-3000.0, -np.inf]), np.zeros(2), np.array([1, -1]), 0.0)
+        >>> net.W, net.log_norms
+        (array([[1., 0.],
+               [0., 0.]]), array([-3000.,   -inf]))
+        """
+        there_w, there_a = np.isfinite(log_norms), np.isfinite(log_outs)
+        return Network(
+            np.where(there_w[:, None], directions, 0.0),
+            np.where(there_a, signs, 0.0),
+            slope,
+            np.where(there_w, log_norms, 0.0),
+            np.where(there_a, log_outs, 0.0),
+        )
 
     # -- sizes --------------------------------------------------------------------------------------
 
@@ -187,19 +208,32 @@ class Network:
         """``q_i = y_i f(x_i)`` at the real scale."""
         return data.y * self.outputs(data.X)
 
-    def _relative(self, train: Train) -> tuple[Array, Array, float]:
-        """Weights divided by a common factor that keeps them representable, and their norm.
+    def scaled_weights(self, train: Train = "both") -> tuple[Array, Array, float, float]:
+        """``(W, a, log_w, log_a)`` with ``e^log_w W`` and ``e^log_a a`` the real weights, whatever their size.
 
-        The scales are compared with each other before anything is exponentiated, so that a common
-        log_scale cancels exactly instead of to the rounding of its own size.
+        The factors are the largest scale of a weight that is not 0: of both layers together, or with ``train="first"``
+        of each. Scales are subtracted before they are exponentiated, so that a common one cancels exactly.
+
+        >>> Network([[1.0], [2.0]], [3.0, 4.0], log_scale=[-3000.0, -3000.0]).scaled_weights()[1:]
+        (array([3., 4.]), -3000.0, -3000.0)
         """
         log_w, log_a = self.log_scales
-        scales, there = np.concatenate(self.log_scales), np.concatenate([self.W.any(axis=1), self.a != 0])
-        top = _top(log_w, there[: self.p]) if train == "first" else _top(scales, there)
+        there_w, there_a = np.asarray(self.W.any(axis=1)), self.a != 0
+        if check_train(train) == "first":
+            top_w, top_a = _top(log_w, there_w), _top(log_a, there_a)
+        else:
+            top_w = top_a = _top(np.concatenate([log_w, log_a]), np.concatenate([there_w, there_a]))
         # The scale of a weight that is 0 may be far larger than those that count.
         with np.errstate(under="ignore"):
-            W = self.W * np.exp(np.minimum(log_w - top, 0.0))[:, None]
-            a = self.a * (np.exp(log_a) if train == "first" else np.exp(np.minimum(log_a - top, 0.0)))
+            W = self.W * np.exp(np.minimum(log_w - top_w, 0.0))[:, None]
+            return W, self.a * np.exp(np.minimum(log_a - top_a, 0.0)), top_w, top_a
+
+    def relative(self, train: Train) -> tuple[Array, Array, float]:
+        """Weights divided by a common factor that keeps them representable, and their norm; a frozen layer as it is."""
+        W, a, _, _ = self.scaled_weights(train)
+        if train == "first":
+            with np.errstate(under="ignore"):
+                a = self.a * np.exp(self.log_scales[1])
         norm = np.linalg.norm(W) if train == "first" else np.hypot(np.linalg.norm(W), np.linalg.norm(a))
         if norm == 0:
             raise ProblemError(
@@ -209,7 +243,7 @@ class Network:
 
     def normalized(self, train: Train = "both") -> Network:
         """Scale the trained parameters to unit norm, keeping the direction in parameter space."""
-        W, a, norm = self._relative(check_train(train))
+        W, a, norm = self.relative(check_train(train))
         return Network(_drop_tiny(W / norm), _drop_tiny(a if train == "first" else a / norm), self.slope)
 
     def normalized_margin(self, data: Dataset, train: Train = "both") -> float:
@@ -221,7 +255,7 @@ class Network:
         >>> Network([[1.0, 0.0], [-1.0, 0.0]], [1.0, -1.0], log_scale=-5000).normalized_margin(data)
         0.25
         """
-        W, a, norm = self._relative(check_train(train))
+        W, a, norm = self.relative(check_train(train))
         q = data.y * (self.activate(self._preactivations(data.X, W)) @ a)
         return float(q.min() / norm ** (1 if train == "first" else 2))
 
@@ -356,5 +390,4 @@ def _scalar_or_vector(value: npt.NDArray[Any]) -> Any:
 
 
 def _drop_tiny(values: Array) -> Array:
-    # What is below 1e-150 of the whole has no square; as part of a unit vector it is zero.
-    return np.where(np.abs(values) < 1e-150, 0.0, values)
+    return np.where(np.abs(values) < _NO_SQUARE, 0.0, values)

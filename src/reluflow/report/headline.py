@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..dynamics.limit.limit import LAST
+from ..dynamics.trajectory import LATEST
 from ..margins import linearity
 from ..problem.words import count
 
@@ -243,11 +243,12 @@ def _ended(found: Explanation) -> str:
     """Say why the run ended and what to do."""
     trouble = next(iter(found.troubles), "why is not known").rstrip(".")
     if trouble.startswith("no limit could be confirmed"):  # which condition of a limit is not met is said below
-        last = found.settings.get("max_log_time", LAST)
+        last = found.settings.get("max_log_time", LATEST)
         further = (
             f"following it beyond log t = {last:g} may settle it"
-            if last < LAST
-            else f"log t = {LAST:g} is as far as it goes, but another draw or a start of larger scale may settle sooner"
+            if last < LATEST
+            else f"log t = {LATEST:g} is as far as it goes, "
+            "but another draw or a start of larger scale may settle sooner"
         )
         return f"The weights had not settled to a direction there; {further}."
     # That what was found is kept goes without saying here.

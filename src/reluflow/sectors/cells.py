@@ -14,12 +14,9 @@ import numpy.typing as npt
 
 from ..problem import BudgetExceeded, DataError, ProblemError, check_size, check_time
 from ..problem.checks import as_float_array
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
-
-#: Angles below this are taken for rounding of the data: thinner cells count as part of their neighbours.
-RESOLUTION = 1e-12
-
-_EPS = 2.0**-52
+from .hyperplanes import RESOLUTION, parallel_owners
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def enumerate_cells(X: npt.ArrayLike, budget: int = 100_000) -> Cells:
     if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 2:
         raise ProblemError(f"budget = {budget!r}: a number of cells, at least 2, is needed.")
     unit = points / np.linalg.norm(points, axis=1)[:, None]
-    half, complete = _half_witnesses(unit, np.full(len(unit), 4 * _EPS), int(budget) // 2)
+    half, complete = _half_witnesses(unit, np.full(len(unit), 4 * EPS), int(budget) // 2)
     half = half[: int(budget) // 2]
     check_size("the sign patterns", 2 * len(half), -(-len(points) // 8))
     signs = np.empty((2 * len(half), len(points)), dtype=np.int8)
@@ -121,33 +118,6 @@ def _as_points(X: npt.ArrayLike) -> Array:
     if zero.size:
         raise DataError(f"X[{zero[0]}] is zero: it has no hyperplane. Drop the {zero.size} zero row(s).")
     return np.asarray(points / np.abs(points).max(axis=1, keepdims=True))
-
-
-def parallel_owners(unit: Array, err: Array | None = None) -> npt.NDArray[np.intp]:
-    """For each unit row the index of the row that stands for its line +-h.
-
-    Lines closer than the resolution, or than their own errors ``err``, are one.
-    """
-    noise = np.full(len(unit), 4 * _EPS) if err is None else err
-    # Equal lines have equal |v.h| for any fixed v; a generic v tells nearly all others apart.
-    v = np.cos(1.0 + np.sqrt(2.0) * np.arange(unit.shape[1]))
-    key = np.abs(unit @ v) / np.linalg.norm(v)
-    order = np.argsort(key, kind="stable")
-    window = np.maximum(RESOLUTION, 16 * noise[order])
-    apart = np.diff(key[order]) > 2 * np.maximum(window[1:], window[:-1])
-    alone = np.concatenate([[True], apart]) & np.concatenate([apart, [True]])
-    owner = np.arange(len(unit))
-    crowd = order[~alone]
-    runs = np.split(crowd, np.flatnonzero(np.concatenate([[True], apart])[~alone])[1:]) if crowd.size else []
-    for rest in runs:
-        while rest.size:
-            first = rest[np.argmin(noise[rest])]
-            off = unit[rest] - np.outer(unit[rest] @ unit[first], unit[first])
-            far = np.linalg.norm(off, axis=1) > np.maximum(RESOLUTION, 8 * (noise[rest] + noise[first]))
-            far[rest == first] = False
-            owner[rest[~far]] = first
-            rest = rest[far]
-    return owner
 
 
 def _essential(lines: Array) -> tuple[Array, Array, npt.NDArray[np.intp]]:
@@ -213,7 +183,7 @@ def _off_facets(lines: Array, noise: Array, budget: int) -> tuple[Array, bool]:
     flat /= sine[:, None]
     flat -= np.outer(flat @ last, last)  # once more: a small sine has magnified the rounding
     flat /= np.linalg.norm(flat, axis=1)[:, None]
-    onfacet, complete = _half_witnesses(flat, (noise[:-1] + noise[-1] + _EPS) / sine, budget)
+    onfacet, complete = _half_witnesses(flat, (noise[:-1] + noise[-1] + EPS) / sine, budget)
     onfacet -= np.outer(onfacet @ last, last)
     slack = onfacet @ before.T
     out = []

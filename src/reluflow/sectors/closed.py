@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from ..problem import DataError, Dataset
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
-from .exact.integers import as_integers
+from .exact import as_integers, rounded
 from .patterns import exact_signs, gram_signs, inseparable
 from .strict import Maximum
-
-_EPS = 2.0**-52
 
 
 def class_sums(data: Dataset) -> tuple[Array, Array]:
@@ -109,13 +107,13 @@ def exact_sum(rows: Array) -> Array:
 def _line(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]]:
     """On a line the sphere is two points; each is an extremum as it would be if the line lay in a plane."""
     points, exponent = as_integers(data.signed[:, 0])
-    low, high = Fraction(slope).as_integer_ratio()
+    low, high = slope.as_integer_ratio()
     up: list[Maximum] = []
     down: list[Maximum] = []
     for u in (1, -1):
         sector = (u * np.sign(data.X[:, 0])).astype(np.int8)
         level = int(u * (np.where(sector > 0, high, low) @ points))
-        value = float(Fraction(level, high) * Fraction(2) ** exponent)
+        value = rounded(level, high, exponent)
         if level:
             (up if level > 0 else down).append(Maximum(np.array([float(u)]), value, sector))
     return up, down
@@ -126,7 +124,7 @@ def _pull_together(data: Dataset, slope: float, block: int = 2048) -> bool:
     units = data.signed / data.norms[:, None]
     sizes = data.norms / data.norms.max()
     worst = np.zeros(data.n)
-    error = 2 * (data.n + data.d + 8) * _EPS * float(sizes.sum())
+    error = 2 * (data.n + data.d + 8) * EPS * float(sizes.sum())
     for lo in range(0, data.n, block):
         rows = slice(lo, lo + block)
         for at in range(lo, data.n, block):

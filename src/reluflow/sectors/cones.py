@@ -13,13 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset, ProblemError, Undecided, check_time, require_dataset
+from ..problem.precision import EPS
 from ..problem.types import Array, Flags, Integers
-from .exact.integers import as_integers, independent, project_out, unit_float
-from .patterns import exact_dot, exact_signs, gram_signs, power_scaled, product_errors, sector
+from .exact import as_integers, independent, product_error, project_out, unit_float
+from .patterns import exact_dot, exact_signs, gram_signs, power_scaled, sector
 
-_EPS = 2.0**-52
 #: Most entries of X that are written as integers.
 _ENTRIES = 2_000_000
+_NEARLY_ON = 1e-7  # cosine below which a vector found in floating point is put on the hyperplane exactly
+_CANCELS = 1e-8  # relative sum of weighted points that a correction of the weights may remove
+_NOTHING = 1e-290  # what the sum of products that underflow may amount to, for each point
+_FLAT = 1e-9  # singular value of unit points below which they may fail to span the space; integers decide
+_VANISHES = 1e-10  # length of a convex combination of unit points that counts as 0; what follows is proved apart
+_ROUNDED_UP = 1 + 1e-9  # more than the rounding of the bound in which it is a factor
+_SATISFIED = 1e-9  # how much an inequality `u.z <= -1` may be missed and count as met, or a total be positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +154,9 @@ def _proved_dead(X: Array, z: Array) -> DeadCone | None:
     if (exact_signs(X, z[None]) <= 0).all():
         return DeadCone(False, z, tuple(int(v) for v in as_integers(z)[0]), None)
     cosine = (X @ z) / np.linalg.norm(X, axis=1)
-    if cosine.max() > 1e-7 or X.size > _ENTRIES:
+    if cosine.max() > _NEARLY_ON or X.size > _ENTRIES:
         return None
-    on = np.abs(cosine) <= 1e-7
+    on = np.abs(cosine) <= _NEARLY_ON
     points, _ = as_integers(X[on])
     vector, _ = as_integers(z)
     exact = project_out(vector, points[independent(points)])[0]
@@ -166,7 +173,7 @@ def _checked(X: Array, exact: Integers) -> DeadCone | None:
 def _orthogonal_to_all(X: Array) -> DeadCone | None:
     """Return a vector orthogonal to all points, if they do not span the space."""
     d = X.shape[1]
-    if X.size > _ENTRIES or np.linalg.matrix_rank(X / np.linalg.norm(X, axis=1)[:, None], tol=1e-9) == d:
+    if X.size > _ENTRIES or np.linalg.matrix_rank(X / np.linalg.norm(X, axis=1)[:, None], tol=_FLAT) == d:
         return None
     points, _ = as_integers(X)
     basis = points[independent(points)]
@@ -191,7 +198,7 @@ def _proved_spanning(X: Array, weights: Array) -> bool:
     if n <= d or not np.isfinite(weights).all():
         return False
     weights = weights / np.linalg.norm(rows, axis=1)
-    if np.abs(weights @ rows).max() > 1e-8 * weights.sum():
+    if np.abs(weights @ rows).max() > _CANCELS * weights.sum():
         return False
     order = qr((rows * weights[:, None]).T, mode="r", pivoting=True, check_finite=False)[1]
     basis = rows[order[:d]].T
@@ -204,15 +211,15 @@ def _proved_spanning(X: Array, weights: Array) -> bool:
     if weights.min() <= 0:
         return False
     norm = float(np.abs(inverse).sum(axis=1).max())
-    residual = float(np.abs(_weighted_sum(weights, rows)).max()) * (1 + 4 * _EPS) + 1e-290 * n
-    defect = float(np.abs(inverse @ basis - np.eye(d)).sum(axis=1).max()) + 2 * (d + 8) * d * _EPS * norm
-    return bool(defect < 0.5 and 2 * (1 + 1e-9) * norm * residual < weights[order[:d]].min())
+    residual = float(np.abs(_weighted_sum(weights, rows)).max()) * (1 + 4 * EPS) + _NOTHING * n
+    defect = float(np.abs(inverse @ basis - np.eye(d)).sum(axis=1).max()) + 2 * (d + 8) * d * EPS * norm
+    return bool(defect < 0.5 and 2 * _ROUNDED_UP * norm * residual < weights[order[:d]].min())
 
 
 def _weighted_sum(weights: Array, rows: Array) -> Array:
     """``weights @ rows`` with each entry rounded once (entries and weights of moderate size)."""
     terms = weights[:, None] * rows
-    errors = product_errors(np.broadcast_to(weights[:, None], rows.shape), rows, terms)
+    errors = product_error(np.broadcast_to(weights[:, None], rows.shape), rows, terms)
     pairs = zip(terms.T, errors.T, strict=True)
     return np.array([math.fsum(np.concatenate(pair).tolist()) for pair in pairs])
 
@@ -235,15 +242,15 @@ def _inside_or_cancelling(units: Array) -> tuple[Array | None, Array | None]:
         except RuntimeError:  # its iteration limit
             return None, None
         rest = system[:, chosen] @ weights - unit
-        if np.linalg.norm(rest) <= 1e-10:
+        if np.linalg.norm(rest) <= _VANISHES:
             # Some points cancel. If all chosen ones can, none with a small weight, that makes the sturdier proof.
             more, gap = nnls(units[chosen].T, -units[chosen].sum(axis=0))
             every = np.zeros(n)
-            every[chosen] = 1.0 + more if gap <= 1e-10 * len(chosen) else weights
+            every[chosen] = 1.0 + more if gap <= _VANISHES * len(chosen) else weights
             return None, every
         z = rest[:d] / -rest[d]
         inner = units @ z
-        wrong = np.setdiff1d(np.flatnonzero(inner > -1 + 1e-9), chosen)
+        wrong = np.setdiff1d(np.flatnonzero(inner > -1 + _SATISFIED), chosen)
         if wrong.size == 0:
             return z, None
         chosen = np.append(chosen, wrong[np.argsort(-inner[wrong], kind="stable")[: 2 * d + 2]])
@@ -260,7 +267,7 @@ def _flat_or_cancelling(units: Array) -> tuple[Array | None, Array]:
         b_ub=np.concatenate([np.zeros(n), np.ones(n)]),
         bounds=[(-1.0, 1.0)] * d,
     )
-    z = best.x if best.status == 0 and best.fun < -1e-9 else None
+    z = best.x if best.status == 0 and best.fun < -_SATISFIED else None
     return z, 1.0 + nnls(units.T, -units.sum(axis=0))[0]
 
 
@@ -287,7 +294,7 @@ def smallest_cosine(data: Dataset, block: int = 2048) -> tuple[float, tuple[int,
             row, column = divmod(int(np.argmin(inner)), inner.shape[1])
             if inner[row, column] < best:
                 best, pair = float(inner[row, column]), (lo + row, at + column)
-    if abs(best) <= 4 * (data.d + 8) * _EPS:  # too close to zero for rounding
+    if abs(best) <= 4 * (data.d + 8) * EPS:  # too close to zero for rounding
         pair, sign = _nonpositive_pair(data) or (pair, 1)
         if sign == 0:
             return 0.0, pair

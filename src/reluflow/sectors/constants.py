@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import inf, log, sqrt
 
 import numpy as np
@@ -13,6 +12,9 @@ from ..problem.network import misfit
 from ..problem.types import Array
 from .closed import class_sums, exact_sum
 from .cones import nearest_cosine, smallest_cosine
+from .exact import as_rationals, column_sums, multiple
+
+_PARALLEL = 1e-24  # 1 - cos below which rounding of the directions decides, so that rationals must
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,8 @@ def initial_gap(data: Dataset, net: Network) -> float:
         if not total.any():
             continue
         here = nearest_cosine(group, total)
-        if here < 1e-24:  # rounding of the directions themselves: parallel or not?
-            close = group[[nearest_cosine(row[None], total) < 1e-24 for row in group]]
+        if here < _PARALLEL:
+            close = group[[nearest_cosine(row[None], total) < _PARALLEL for row in group]]
             if _exactly_on_ray(close, data.X[index]):
                 here = 0.0
         gap = min(gap, here)
@@ -205,12 +207,8 @@ def _cap(points: Array, norms: Array, total: Array) -> float:
 
 def _exactly_on_ray(W: Array, points: Array) -> bool:
     """Whether some row of W is exactly parallel to the sum of the points."""
-    total = [sum(map(Fraction, column), Fraction(0)) for column in exact_sum(points).T.tolist()]
-    lead = max(range(len(total)), key=lambda k: abs(total[k]))
-    return any(
-        all(Fraction(w) * total[lead] == Fraction(row[lead]) * t for w, t in zip(row, total, strict=True))
-        for row in W.tolist()
-    )
+    total = column_sums(exact_sum(points))
+    return not any(total) or any(multiple(as_rationals(row), total) is not None for row in W)
 
 
 def _artanh_root(c: float) -> float:

@@ -42,7 +42,7 @@ from ..problem.network import check_slope
 from ..problem.types import Array, Signs
 from .cells import cell_bound, enumerate_cells
 from .closed import closed_form
-from .exact.integers import as_integers, null_vector
+from .exact import as_integers, null_vector
 from .strict import Judge, Maximum, TooLarge, float_maxima
 from .sweep import sweep
 from .zonotope import nearest_point
@@ -52,6 +52,10 @@ Method = Literal["closed form", "sweep", "enumeration", "ascent"]
 
 # Directions within this angle of a hyperplane may be on it: integers decide.
 _ZERO = 1e-7
+_FIRM = 1e-5  # smallest singular value of unit samples from which their ray is known in floating point
+_SLACK, _ROUNDING = 1e-7, 1e-11  # by how much t may miss its bounds: a little, and more than its own rounding
+_LEVEL = 1e-10  # G at a ray, relative to all samples, up to which it may be <= 0
+_OFF = 1e-8  # cosine beyond which a positive sample is clearly off its hyperplane
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +291,7 @@ class _Arbiter:
             return best.point, sector.tobytes()
         cosine = (X[plus] @ best.point) / self.norms[plus]
         sector[plus] = np.sign(cosine)
-        if best.clear and (np.abs(cosine) > 1e-8 * np.linalg.norm(best.point)).all():
+        if best.clear and (np.abs(cosine) > _OFF * np.linalg.norm(best.point)).all():
             return best.point, sector.tobytes()
         if self.exact is None:
             return best.point, None
@@ -332,11 +336,11 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
         check_time("looking for extremal directions")
         index = np.array(part, dtype=np.intp)
         _, values, right = np.linalg.svd(units[index])
-        firm = values[:, -1] > 1e-5
+        firm = values[:, -1] > _FIRM
         rays = right[:, -1]
         inverse = np.zeros((len(index), d, d - 1))
         inverse[firm] = np.linalg.pinv(X[index[firm]])
-        slack = 1e-7 + 1e-11 * scale * np.linalg.norm(inverse, axis=1)  # the rounding of t below, and more
+        slack = _SLACK + _ROUNDING * scale * np.linalg.norm(inverse, axis=1)
         for u in (rays, -rays):
             z = u @ units.T
             np.put_along_axis(z, index, 0.0, axis=1)
@@ -346,7 +350,7 @@ def _ray_candidates(X: Array, y: Array, slope: float, chunk: int = 2048) -> set[
             # If only these d - 1 samples are on their hyperplane, the gradient is sum_k t_k x_k along u^perp, and
             # D(v) = sum_k t_k v.x_k - phi(v.x_k) < 0 for all v means slope < t_k < 1.
             t = np.einsum("kd,kdm->km", gradient, inverse)
-            falls = (t > slope - slack).all(axis=1) & (t < 1 + slack).all(axis=1) & (level <= 1e-10 * scale)
+            falls = (t > slope - slack).all(axis=1) & (t < 1 + slack).all(axis=1) & (level <= _LEVEL * scale)
             plain = firm & (on.sum(axis=1) == d - 1)
             found |= {np.sign(z[k]).astype(np.int8).tobytes() for k in np.flatnonzero(plain & falls)}
             for k in np.flatnonzero(~plain):

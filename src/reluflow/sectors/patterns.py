@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem import DataError, Dataset, ProblemError
+from ..problem.precision import EPS
 from ..problem.types import Array, Signs
+from .exact import as_rationals, dot, product_error
 
-_EPS = 2.0**-52
 #: Entries of a block of inner products that is formed at once (64 MB of doubles).
 _BLOCK = 2**23
 _PAIRS = 2**20
@@ -152,7 +152,8 @@ def exact_dot(x: npt.ArrayLike, w: npt.ArrayLike) -> float:
     >>> exact_dot([1e16, 1.0, -1e16], [1.0, 1.0, 1.0])
     1.0
     """
-    return float(_rational_dot(_as_rows(np.atleast_2d(x), "x")[0], _as_rows(np.atleast_2d(w), "w")[0]))
+    left, right = (_as_rows(np.atleast_2d(v), name)[0] for v, name in ((x, "x"), (w, "w")))
+    return float(dot(as_rationals(left), as_rationals(right)))
 
 
 # -- how ----------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ def _block_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
     u, v = (rows / np.maximum(np.linalg.norm(rows, axis=1), 0.25)[:, None] for rows in (p, q))
     # Unit vectors make the bound one number: twice that of the notes, with room for the rounding of u and v
     # themselves and for entries that became subnormal.
-    bound = (d + 16) * _EPS
+    bound = (d + 16) * EPS
     product = u @ v.T
     signs: Signs = (product > bound).astype(np.int8)
     signs -= product < -bound
@@ -226,11 +227,11 @@ def _pair_signs(p: Array, q: Array, left: Array, right: Array) -> Signs:
     signs = np.empty(len(p), dtype=np.int8)
     if _narrow(left) and _narrow(right):
         terms = p * q
-        both = np.hstack([terms, product_errors(p, q, terms)])
+        both = np.hstack([terms, product_error(p, q, terms)])
         signs[:] = [np.sign(math.fsum(row)) for row in both.tolist()]
     else:
         for k, (x, w) in enumerate(zip(left, right, strict=True)):
-            exact = _rational_dot(x, w)
+            exact = dot(as_rationals(x), as_rationals(w))
             signs[k] = (exact > 0) - (exact < 0)
     return signs
 
@@ -240,20 +241,3 @@ def _narrow(rows: Array) -> bool:
     exponent = np.frexp(rows)[1]
     top = np.where(rows != 0, exponent, -5000).max(axis=1, keepdims=True, initial=-5000)
     return bool((top - exponent)[rows != 0].max(initial=0) < 450)
-
-
-def _rational_dot(x: Array, w: Array) -> Fraction:
-    terms = (Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), w.tolist(), strict=True))
-    return sum(terms, Fraction(0))
-
-
-def product_errors(p: Array, q: Array, terms: Array) -> Array:
-    """``p * q - terms`` exactly (Dekker's product with Veltkamp's splitting)."""
-
-    def split(a: Array) -> tuple[Array, Array]:
-        c = 134217729.0 * a
-        high = c - (c - a)
-        return high, a - high
-
-    (ph, pl), (qh, ql) = split(p), split(q)
-    return np.asarray(((ph * qh - terms) + ph * ql + pl * qh) + pl * ql)

@@ -22,7 +22,6 @@ Both are rational up to length, since doubles are rational. Minima are maxima fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 from math import comb
 
@@ -31,7 +30,7 @@ import numpy.typing as npt
 
 from ..problem import check_time
 from ..problem.types import Array, Integers, Signs
-from .exact.integers import (
+from .exact import (
     as_integers,
     independent,
     null_vector,
@@ -44,6 +43,7 @@ from .exact.integers import (
 
 #: Most entries of X for which integers are written down, most rays tried for one sector.
 _ENTRIES, _RAYS = 2_000_000, 20_000
+_INDEPENDENT = 1e-4  # smallest singular value of unit points from which sums on them lose few digits
 
 
 class TooLarge(Exception):
@@ -66,7 +66,7 @@ class Judge:
         if X.size > _ENTRIES:
             raise TooLarge
         self.X, self.exponent = as_integers(X)
-        low, high = Fraction(slope).as_integer_ratio()
+        low, high = slope.as_integer_ratio()
         self.y = y.astype(np.int64).astype(object)
         self.high, self.low = high, low  # slopes 1 and alpha times the denominator of alpha
 
@@ -199,7 +199,7 @@ def float_maxima(X: Array, y: Array, slope: float, sector: Signs, clear: float =
     units = X[on] / np.linalg.norm(X[on], axis=1)[:, None]
     top, h = gradient, np.zeros(0)
     if on.any():
-        if units.shape[0] >= X.shape[1] or np.linalg.svd(units, compute_uv=False)[-1] < 1e-4:
+        if units.shape[0] >= X.shape[1] or np.linalg.svd(units, compute_uv=False)[-1] < _INDEPENDENT:
             return None
         if (y[on] > 0).any():
             return ()  # independent hyperplanes: one convex kink is enough to climb

@@ -8,21 +8,20 @@ integers times a power of two; nothing is rounded before the answer is written d
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cmp_to_key
 
 import numpy as np
 import numpy.typing as npt
 
 from ..problem.types import Array, Integers
-from .exact.integers import as_integers, to_float, unit_float, value_along
+from .exact import as_integers, to_float, unit_float, value_along
 from .strict import Maximum
 
 
 def sweep(X: Array, y: Array, slope: float) -> tuple[list[Maximum], list[Maximum]]:
     """Maxima and minima of G on the circle, each counterclockwise (minima with their own, smallest, values)."""
     points, exponent = as_integers(X)
-    low, high = Fraction(slope).as_integer_ratio()
+    low, high = slope.as_integer_ratio()
     labels = [int(v) for v in y]
     rays, members = _rays(points)
     count = len(rays)

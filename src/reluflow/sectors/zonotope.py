@@ -12,11 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..problem.precision import EPS, TINY
 from ..problem.types import Array, Signs
 
-_EPS = 2.0**-52
 #: Two directions count as orthogonal, for guessing which constraints are tight, below this cosine.
 TIGHT = 1e-7
+_ZERO = 1e-10  # length, relative to all generators, from which a point is not zero
+_IN_SIMPLEX = 1e-14  # weight of a corner below which it is dropped
+_MOVE = 1e-13  # rounding of a combination of corners, and the thickness below which a simplex is flat
+_INDEPENDENT = 1e-5  # smallest singular value of unit generators from which the projection is clear
+_LONG = 1e-9  # length, relative to all generators, from which the point is clear
+_INSIDE = 1e-6  # how far inside (0, 1) the coefficients of tight generators must be to be clear
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +64,20 @@ def nearest_point(b: Array, g: Array, start: Array | None = None, sweeps: int = 
     last = np.inf
     for _ in range(sweeps):
         size = float(np.linalg.norm(z))
-        if size <= 16 * _EPS * scale or size >= last:  # zero, or down to rounding: every step lowers the norm
+        if size <= 16 * EPS * scale or size >= last:  # zero, or down to rounding: every step lowers the norm
             break
         last = size
         new = (g @ z > 0).astype(np.float64)
         corner = b - new @ g
         gain = size * size - float(corner @ z)
-        if gain <= 4 * len(b) * _EPS * size * max(float(np.linalg.norm(corner)), size):
+        if gain <= 4 * len(b) * EPS * size * max(float(np.linalg.norm(corner)), size):
             break
         corners, h = np.vstack([corners, corner]), np.vstack([h, new])
         weights = np.append(weights, 0.0)
         corners, h, weights = _shrink(corners, h, weights)
         z = weights @ corners
     slopes = weights @ h
-    if np.linalg.norm(z) <= 1e-10 * scale:
+    if np.linalg.norm(z) <= _ZERO * scale:
         inside = len(weights) == len(b) + 1 and weights.min() > _wobble(corners, z, scale)
         side = (slopes >= 1).astype(np.int8) - (slopes <= 0)
         return Nearest(np.zeros(len(b)), np.asarray(side, dtype=np.int8), slopes, bool(inside))
@@ -84,10 +90,10 @@ def _shrink(corners: Array, h: Array, weights: Array) -> tuple[Array, Array, Arr
         edges = corners[1:] - corners[0]
         step = np.linalg.lstsq(edges.T, -corners[0], rcond=None)[0]
         target = np.append(1.0 - step.sum(), step)
-        if (target > 1e-14).all():
+        if (target > _IN_SIMPLEX).all():
             return corners, h, target
-        out = target <= 1e-14
-        ratio = np.where(out, weights / np.where(out, np.maximum(weights - target, 1e-300), 1.0), np.inf)
+        out = target <= _IN_SIMPLEX
+        ratio = np.where(out, weights / np.where(out, np.maximum(weights - target, TINY), 1.0), np.inf)
         theta = min(1.0, float(ratio.min()))
         weights = np.maximum((1 - theta) * weights + theta * target, 0.0)
         weights[int(np.argmin(ratio))] = 0.0
@@ -99,13 +105,13 @@ def _shrink(corners: Array, h: Array, weights: Array) -> tuple[Array, Array, Arr
 def _wobble(corners: Array, z: Array, scale: float) -> float:
     """Bound on how much the weights of the corners change when their combination is moved from z to zero."""
     thinnest = np.linalg.svd(corners[1:] - corners[0], compute_uv=False)[-1]
-    move = float(np.linalg.norm(z)) + 1e-13 * scale
-    return float(2 * np.sqrt(len(corners)) * move / thinnest) if thinnest > 1e-13 * scale else np.inf
+    move = float(np.linalg.norm(z)) + _MOVE * scale
+    return float(2 * np.sqrt(len(corners)) * move / thinnest) if thinnest > _MOVE * scale else np.inf
 
 
 def _polished(b: Array, g: Array, z: Array, h: Array, scale: float) -> Nearest:
     """Recompute the point as a projection, from which generators it is orthogonal to, and check its conditions."""
-    norms = np.maximum(np.linalg.norm(g, axis=1), 1e-300)
+    norms = np.maximum(np.linalg.norm(g, axis=1), TINY)
     cosine = (g @ z) / (norms * np.linalg.norm(z))
     tight = np.abs(cosine) <= TIGHT
     side = np.where(tight, 0, np.sign(cosine)).astype(np.int8)
@@ -121,10 +127,10 @@ def _polished(b: Array, g: Array, z: Array, h: Array, scale: float) -> Nearest:
     size = float(np.linalg.norm(point))
     off = (g[~tight] @ point) * side[~tight] / norms[~tight]
     clear = (
-        spread > 1e-5
-        and size > 1e-9 * scale
+        spread > _INDEPENDENT
+        and size > _LONG * scale
         and off.min(initial=np.inf) > 0.1 * TIGHT * size
-        and on.min(initial=1.0) > 1e-6
-        and on.max(initial=0.0) < 1 - 1e-6
+        and on.min(initial=1.0) > _INSIDE
+        and on.max(initial=0.0) < 1 - _INSIDE
     )
     return Nearest(point if size > 0 else z, side, h, bool(clear))

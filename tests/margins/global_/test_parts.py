@@ -14,7 +14,8 @@ from reluflow.margins.global_.branch import BoxDistance, furthest
 from reluflow.margins.global_.inner import exact_gain, gains, search_gain
 from reluflow.margins.global_.master import Point, Rows, lift, polish
 from reluflow.margins.global_.plane import lay_out, solve_plane
-from reluflow.margins.global_.search import Search
+from reluflow.margins.global_.search import bracket, prove_zero_margin
+from reluflow.margins.global_.state import Search
 from reluflow.problem import Interrupted
 
 
@@ -164,6 +165,38 @@ def test_lift_gives_long_samples_their_output():
     np.testing.assert_allclose(raised.V, point.V, atol=1e-8)
 
 
+# -- a margin of 0 -----------------------------------------------------------------------------------------
+
+
+def conflict(d):
+    """Lines with different labels on their two sides that no network tells apart, and the only weights that show it."""
+    U = np.random.default_rng(0).normal(size=(d + 1, d))
+    U[-1] = -U[:-1].sum(axis=0)
+    return np.vstack([U, -2 * U]), np.repeat([1.0, -1.0], d + 1), np.repeat([2.0, 1.0], d + 1)
+
+
+def test_weights_nearly_without_gain_are_led_to_none():
+    X, y, weights = conflict(4)
+    state = Search(X, y, 0.3, (1.0, -1.0), np.zeros((len(y), 0)), 10**6)
+    rows = state.work.set_all()
+    kappa = weights * np.linalg.norm(X, axis=1) * (1 + 1e-8 * np.random.default_rng(1).normal(size=len(y)))
+    state.prove(rows, kappa)
+    assert 1e-10 < state.upper.value < 1e-6
+    prove_zero_margin(state, rows, kappa)
+    assert state.upper.value < 1e-14
+    assert state.closed(1e-12)
+
+
+def test_a_margin_of_0_is_proved_without_a_polish(monkeypatch):
+    monkeypatch.setattr("reluflow.margins.global_.search.polish", lambda *_: None)
+    X, y, weights = conflict(5)
+    found = bracket(X, y, 0.3, (1.0, -1.0), 10**5, 1e-9, 20)
+    assert found.closed
+    assert found.lower == 0
+    assert found.upper < 1e-14
+    np.testing.assert_allclose(found.weights, weights / weights.sum(), rtol=1e-12)
+
+
 # -- limits ------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +257,7 @@ def test_the_budget_of_patterns_is_kept(budget, monkeypatch):
         return gain
 
     monkeypatch.setattr("reluflow.margins.global_.search.Search", Counting)
-    monkeypatch.setattr("reluflow.margins.global_.search.exact_gain", counted)
+    monkeypatch.setattr("reluflow.margins.global_.state.exact_gain", counted)
     found = global_max_margin(data, 0.2, budget=budget)
     assert sum(looked) <= 1.2 * budget + 100  # the neurons of a round come together
     assert 0 <= found.lower <= found.upper

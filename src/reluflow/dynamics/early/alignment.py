@@ -15,10 +15,10 @@ from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ...problem.types import Array, Signs
 from ...problem.words import count
+from ...sectors.hyperplanes import surfaces
 from ..clock import time_to_angle
 from .path import Paths
 from .run import FATES, Halt, run, starts
-from .surfaces import surfaces
 
 if TYPE_CHECKING:
     import xarray
@@ -178,15 +178,9 @@ class Alignment:
         if not one:
             raise ProblemError(f"network needs one time, not {t!r}.")
         shot = self._paths.snapshot(times)
-        log_w = shot.log_norm[0]
         log_a = self.problem.net.log_outs if self._paths.frozen else shot.log_out[0]
-        return Network(
-            np.where(np.isfinite(log_w)[:, None], self._paths.directions(shot)[0], 0.0),
-            np.where(np.isfinite(log_a), shot.sign[0], 0.0),
-            self.problem.net.slope,
-            np.where(np.isfinite(log_w), log_w, 0.0),
-            np.where(np.isfinite(log_a), log_a, 0.0),
-        )
+        directions = self._paths.directions(shot)[0]
+        return Network.from_polar(directions, shot.log_norm[0], log_a, shot.sign[0], self.problem.net.slope)
 
     def alignment_times(self, angle: float | None = None) -> Array:
         """Time of the last event of each neuron, or from which on it is also within ``angle`` of its `direction`.

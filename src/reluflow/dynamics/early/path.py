@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem.types import Array, Ints
+from ...sectors.hyperplanes import Surfaces
 from ..clock import Moved, move, move_frozen
 from .run import Starts, Written
-from .surfaces import Surfaces
 
 #: What an event is.
 EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])

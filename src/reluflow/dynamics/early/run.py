@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...problem import Problem, ProblemError, time_left
 from ...problem.types import Array, Ints, Signs
 from ...sectors import exact_signs
-from .surfaces import Surfaces
+from ...sectors.hyperplanes import Surfaces
 
 if TYPE_CHECKING:
     from .state import Log, Neuron, World

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ...problem import Problem
 from ...problem.types import Array, Index, Signs
-from ..early.surfaces import Surfaces, surfaces
+from ...sectors.hyperplanes import Surfaces, surfaces
 
 SHRUNK = 1e5  # logarithm of how much a neuron may shrink before it is left as it is
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.

@@ -44,9 +44,7 @@ class State:
 
     def network(self, slope: float) -> Network:
         """Return it as a network, each neuron with its own scale."""
-        log_w, log_a = (np.where(np.isfinite(x), x, 0.0) for x in (self.log_w, self.log_a))
-        out = np.where(np.isfinite(self.log_a), self.sign, 0.0)
-        return Network(np.where(np.isfinite(self.log_w)[:, None], self.U, 0.0), out, slope, log_w, log_a)
+        return Network.from_polar(self.U, self.log_w, self.log_a, self.sign, slope)
 
 
 def forces_at(geometry: Geometry, q: Array) -> Array:

@@ -19,13 +19,12 @@ from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import Goal, March, Reached, named
 from ..flow.record import Recorder
-from ..trajectory import Trajectory
+from ..trajectory import LATEST, Trajectory
 from .candidate import Candidate, LimitGroup, Lost, candidate
 from .future import NOBODY, Future, follow, left, strengths
 from .gates import QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
-LAST = 1e10  #: largest log time that can be asked for
 _TOUCH = 1e-9  # part of the largest margin of any network by which one that attains it may fall short
 
 
@@ -164,8 +163,8 @@ def limit(
     from ..flow.progress import bar
 
     check_effort(rtol, max_steps)
-    if not is_number(max_log_time) or not 0 < max_log_time <= LAST:
-        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LAST:g} is needed.")
+    if not is_number(max_log_time) or not 0 < max_log_time <= LATEST:
+        raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LATEST:g} is needed.")
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with within(time_limit):
         with bar(max_log_time, progress) as tell:

@@ -20,7 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import time_left
+from ...problem.precision import TINY
 from ...problem.types import Array, Flags
+
+_PULL = 1e-12  # relative pull on a bound below which it is rounding
+_BVLS = 1e-15  # tolerance of bounded least squares: as far as doubles go
+_ABOUT = 1e-9  # vertices this little below the floor are still looked at, for their directions
+_WELL_ABOVE = 1e-6  # a vertex this much above the floor shows that the weights are not the best ones
+_LEAST = 1e-9  # smallest share of a weight: below it the scaled matrix is ill-conditioned
+_ROUNDED_UP = 1 + 1e-13  # more than the rounding of an eigenvalue: the bound must hold
 
 
 class BoxDistance:
@@ -54,7 +62,7 @@ class BoxDistance:
                 h[free] += np.linalg.lstsq(self.N[free].T, point - h @ self.N, rcond=None)[0]
             rest = point - h @ self.N
             pull = self.N @ rest
-            tiny = 1e-12 * np.linalg.norm(rest) * np.sqrt(self.square) + 1e-300
+            tiny = _PULL * np.linalg.norm(rest) * np.sqrt(self.square) + TINY
             outside = free & ((h < self.slope) | (h > 1.0))
             loose = ~free & (((h <= self.slope) & (pull > tiny)) | ((h >= 1.0) & (pull < -tiny)))
             if not outside.any() and not loose.any():
@@ -66,7 +74,7 @@ class BoxDistance:
                 free[np.argmax(np.where(loose, np.abs(pull), -1.0))] = True
         from scipy.optimize import lsq_linear
 
-        h = lsq_linear(self.N.T, point, (self.slope, 1.0), method="bvls", tol=1e-15).x
+        h = lsq_linear(self.N.T, point, (self.slope, 1.0), method="bvls", tol=_BVLS).x
         return np.asarray(point - np.clip(h, self.slope, 1.0) @ self.N)
 
 
@@ -97,9 +105,7 @@ def furthest(P: Array, N: Array, slope: float, floor: float, limit: int, batch: 
         np.full((1, k), 0.5 * (1 + slope)), np.ones((1, k), dtype=bool), box.start(1),
         np.ones((1, k + 1)), np.zeros((1, P.shape[1])), np.zeros(1),
     )  # fmt: skip
-    root.w = (
-        np.concatenate([[np.linalg.norm(root.D @ P)], 0.5 * (1 - slope) * np.linalg.norm(P, axis=1)])[None] + 1e-300
-    )
+    root.w = np.concatenate([[np.linalg.norm(root.D @ P)], 0.5 * (1 - slope) * np.linalg.norm(P, axis=1)])[None] + TINY
     _bound(root, P, box)
     heap, count, reached, top = [(-float(root.bound[0]), 0, root[0])], 1, [], floor
     if np.isfinite(time_left()):  # rounds of about a second at most, so that the limit is kept
@@ -114,11 +120,11 @@ def furthest(P: Array, N: Array, slope: float, floor: float, limit: int, batch: 
             if node.open.any():
                 if node.bound > floor:
                     heapq.heappush(heap, (-float(node.bound), count, node))
-            elif node.bound >= floor * (1 - 1e-9):
+            elif node.bound >= floor * (1 - _ABOUT):
                 rest = box.solve(node.D @ P, node.h) if len(N) else node.rest
                 reached.append(rest)
                 top = max(top, float(np.linalg.norm(rest)))
-        if top > floor * (1 + 1e-6):  # the weights are not the best ones: enough to know
+        if top > floor * (1 + _WELL_ABOVE):  # the weights are not the best ones: enough to know
             break
     best = max(top, -heap[0][0] if heap else 0.0)
     return best, np.array(reached).reshape(-1, P.shape[1]), count
@@ -155,16 +161,16 @@ def _bound(nodes: Nodes, P: Array, box: BoxDistance) -> None:
     G = B @ B.transpose(0, 2, 1)
     present = plain > 0
     best = plain.sum(axis=1)
-    w = np.where(present, np.maximum(nodes.w[some], 1e-9 * best[:, None]), 0.0)
+    w = np.where(present, np.maximum(nodes.w[some], _LEAST * best[:, None]), 0.0)
     kept = w
     for step in range(5):
         w = w / w.sum(axis=1, keepdims=True)
         root = np.where(present, 1 / np.sqrt(np.where(present, w, 1.0)), 0.0)
         values, vectors = np.linalg.eigh(G * root[:, :, None] * root[:, None, :])
-        now = np.sqrt(np.maximum(values[:, -1], 0.0)) * (1 + 1e-13)
+        now = np.sqrt(np.maximum(values[:, -1], 0.0)) * _ROUNDED_UP
         better = now < best
         best, kept = np.where(better, now, best), np.where(better[:, None], w, kept)
         rate = 1 / (step + 2)
-        w = np.where(present, (1 - rate) * w + rate * np.maximum(vectors[:, :, -1] ** 2, 1e-9), 0.0)
+        w = np.where(present, (1 - rate) * w + rate * np.maximum(vectors[:, :, -1] ** 2, _LEAST), 0.0)
     nodes.bound[some] = best
-    nodes.w[some] = np.where(present, kept, 1e-300)
+    nodes.w[some] = np.where(present, kept, TINY)

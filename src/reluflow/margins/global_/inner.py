@@ -21,9 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...problem import check_time
+from ...problem.precision import TINY
 from ...problem.types import Array
 from ...sectors import cell_bound, enumerate_cells
 from .branch import BoxDistance, furthest
+
+_NEARLY = 1e-9  # what comes this close to the best is kept, to be measured more exactly
+_CLIMBS = 1e-6  # gain of a step, relative to the best, from which climbing goes on
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def exact_gain(A: Array, y: Array, sign: float, slope: float, floor: float, budg
         signs = enumerate_cells(P, budget=max(2, count)).signs
         return _furthest(np.where(signs > 0, 1.0, slope) @ P, A, y, N, sign, slope)
     bound, rest, nodes = furthest(P, N, slope, 2 * floor, budget // 5)
-    unit = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]
+    unit = rest / np.maximum(np.linalg.norm(rest, axis=1), TINY)[:, None]
     return _gain(0.5 * bound, unit, A, y, sign, slope, nodes, "branch and bound")
 
 
@@ -89,9 +93,9 @@ def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope:
         bound = np.linalg.norm(rest, axis=1)
         top = alive.size if alive.size <= 64 else 64
         lead = np.argpartition(-bound, top - 1)[:top]
-        unit = rest[lead] / np.maximum(bound[lead], 1e-300)[:, None]
+        unit = rest[lead] / np.maximum(bound[lead], TINY)[:, None]
         best = max(best, 2 * float(gains(A, y, sign, slope, unit).max(initial=0.0)))
-        keep = bound >= best * (1 - 1e-9)
+        keep = bound >= best * (1 - _NEARLY)
         alive, rest, h = alive[keep], rest[keep], h[keep]
         if not len(N) or (alive.size <= 8 and sweep >= 8) or (alive.size <= 64 and sweep >= 60):
             break
@@ -100,7 +104,7 @@ def _furthest(vertices: Array, A: Array, y: Array, N: Array, sign: float, slope:
         check_time("going through the activation patterns")
         rest[k] = box.solve(vertices[index], h[k])
     bound = np.linalg.norm(rest, axis=1)
-    unit = rest / np.maximum(bound, 1e-300)[:, None]
+    unit = rest / np.maximum(bound, TINY)[:, None]
     return _gain(0.5 * max(float(bound.max(initial=0.0)), best), unit, A, y, sign, slope, len(vertices), "cells")
 
 
@@ -135,7 +139,7 @@ def _plane_gain(A: Array, y: Array, sign: float, slope: float) -> Gain:
     at_end = np.einsum("ij,ij->i", g, ends)
     top = max(float(size[inside].max(initial=0.0)), float(at_end.max(initial=0.0)))
     # The running sums carry rounding; whatever comes near the top is evaluated afresh.
-    keep = (rising & falling & (at_end > 0)) | (at_end > top * (1 - 1e-9))
+    keep = (rising & falling & (at_end > 0)) | (at_end > top * (1 - _NEARLY))
     U = np.vstack([g[inside] / size[inside][:, None], ends[keep]])
     return _gain(0.0, U, A, y, sign, slope, 2 * len(A), "cells")
 
@@ -153,10 +157,10 @@ def search_gain(A: Array, y: Array, sign: float, slope: float, starts: Array) ->
         check_time("looking for better neurons")
         vertices = np.where(U[moving] @ P.T > 0, 1.0, slope) @ P
         rest, h[moving] = box.sweep(vertices - h[moving] @ N, h[moving], 3)
-        moved = rest / np.maximum(np.linalg.norm(rest, axis=1), 1e-300)[:, None]
+        moved = rest / np.maximum(np.linalg.norm(rest, axis=1), TINY)[:, None]
         new = gains(A, y, sign, slope, moved)
         better = new > values[moving]
-        still = new > values[moving] + 1e-6 * max(float(values.max()), 0.0)
+        still = new > values[moving] + _CLIMBS * max(float(values.max()), 0.0)
         U[moving[better]], values[moving[better]] = moved[better], new[better]
         moving = moving[still]
         if not moving.size:

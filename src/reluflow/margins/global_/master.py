@@ -18,10 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ...problem import check_time, time_left
+from ...problem.precision import EPS, TINY
 from ...problem.types import Array, Flags
 
 #: Unknowns from which a system counts as large, and about how long one of N unknowns takes, divided by N^3.
 LARGE, _SECONDS = 600, 2e-9
+_SOLVED = 1e-10  # tolerance of the solvers; the last digits come from the polish
+_LONG, _SPARE = 10, 16 * EPS  # relative norm from which a sample is long, and the rounding of outputs there
+_SPANNED = 1e-10  # singular values, relative to the largest, from which hyperplanes are independent
+_CONVERGED = 1e-6  # residual of the polish beyond which it went astray
+_LONG_STEP = 1e-2  # a longer step left the neighbourhood of the start
+_MEETS = 1e-3, 1e-15  # relative and absolute residual up to which a step solves its equations
+_STEP_CUTS = (1e-13, 1e-10, 1e-7)  # singular values dropped, more and more, until the step is short
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _SOLVED
     settings.time_limit = max(time_left(), 0.01)
     result = clarabel.DefaultSolver(sparse.csc_matrix((width, width)), objective, A, b, cones, settings).solve()
     x, z = np.asarray(result.x), np.asarray(result.z)
@@ -132,7 +140,7 @@ def fixed_directions(rows: Rows, U: Array, s: Array, slope: float) -> tuple[Arra
     cost[-1] = -1.0
     total = np.concatenate([np.ones(J), np.zeros(q + 1)])[None]
     bounds = [(0, None)] * J + [(None, None)] * (q + 1)
-    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    exact = {"primal_feasibility_tolerance": _SOLVED, "dual_feasibility_tolerance": _SOLVED}
     exact["time_limit"] = max(time_left(), 0.01)
     result = linprog(cost, A, np.zeros(k), total, [1.0], bounds, method="highs", options=exact)
     if result.status != 0:
@@ -152,7 +160,7 @@ def lift(rows: Rows, point: Point, slope: float) -> Point:
     on = np.where(near, side > 0, z > 0)
     c = 0.5 * side * np.where(on, 1.0, slope)
     now = (0.5 * side * np.where(z > 0, z, slope * z)).sum(axis=0) + rows.E @ point.e
-    need = point.value / rows.rho + np.where(rows.rho > 10, 16 * 2.0**-52, 0.0) - now
+    need = point.value / rows.rho + np.where(rows.rho > _LONG, _SPARE, 0.0) - now
     scale = float(need.max())
     if scale <= 0:
         return point
@@ -193,7 +201,7 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
     kappa, t = point.kappa[tight], point.value
     if _SECONDS * (len(nu) + len(kappa)) ** 3 > 0.1 * time_left():
         return None
-    spare = np.where(rho > 10, 16 * 2.0**-52, 0.0)  # rounding of the outputs at long samples
+    spare = np.where(rho > _LONG, _SPARE, 0.0)
     size = np.inf
     for step_ in range(30):
         check_time("polishing the network of largest margin")
@@ -203,7 +211,7 @@ def polish(rows: Rows, point: Point, slope: float, cut: float) -> Point | None:
             break
         step = _newton_step(jacobian, residual)
         nu, kappa, t = nu + step[: len(nu)], kappa + step[len(nu) : -1], t + float(step[-1])
-    if size > 1e-6:
+    if size > _CONVERGED:
         return None
     V = np.array([B @ nu[at[j] : at[j + 1]] for j, B in enumerate(bases)])
     full = np.zeros(len(rows.y))
@@ -230,7 +238,7 @@ def _orthogonal(K: Array, r: int) -> Array:
     if not len(K):
         return np.eye(r)
     _, size, right = np.linalg.svd(K)
-    rank = int((size > 1e-10 * size[0]).sum())
+    rank = int((size > _SPANNED * size[0]).sum())
     return np.asarray(right[rank:].T)
 
 
@@ -243,9 +251,9 @@ def _newton_step(jacobian: Array, residual: Array) -> Array:
         step = np.linalg.solve(jacobian[:-1], -residual[:-1])
     except np.linalg.LinAlgError:
         step = np.full(jacobian.shape[1], np.inf)
-    for cut in (1e-13, 1e-10, 1e-7):
-        small = np.abs(step).max() < 1e-2
-        if small and np.abs(jacobian @ step + residual).max() <= 1e-3 * np.abs(residual).max() + 1e-15:
+    for cut in _STEP_CUTS:
+        small = np.abs(step).max() < _LONG_STEP
+        if small and np.abs(jacobian @ step + residual).max() <= _MEETS[0] * np.abs(residual).max() + _MEETS[1]:
             break
         check_time("polishing the network of largest margin")
         step = _least_squares(jacobian, -residual, cut)
@@ -267,13 +275,13 @@ def _system(
     k, width = M.shape
     blocks = [nu[a:b] for a, b in pairwise(at)]
     norms = np.array([np.linalg.norm(v) for v in blocks])
-    units = [v / max(size, 1e-300) for v, size in zip(blocks, norms, strict=True)]
+    units = [v / max(size, TINY) for v, size in zip(blocks, norms, strict=True)]
     direction = np.zeros(width)
     curve = np.zeros((width, width))
     for j, u in enumerate(units):
         block = slice(at[j], at[j + 1])
         direction[block] = u
-        curve[block, block] = (np.eye(len(u)) - np.outer(u, u)) / max(norms[j], 1e-300)
+        curve[block, block] = (np.eye(len(u)) - np.outer(u, u)) / max(norms[j], TINY)
     residual = np.concatenate(
         [M @ nu - t / rho - spare, M.T @ kappa - t * direction, [kappa @ (1 / rho) - 1, norms.sum() - 1]]
     )

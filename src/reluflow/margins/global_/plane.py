@@ -23,9 +23,18 @@ from typing import Any
 import numpy as np
 
 from ...problem import check_time, time_left
+from ...problem.precision import TINY
 from ...problem.types import Array, Index
 from .inner import exact_gain
 from .master import Point
+
+_ONE_LINE = 1e-12  # angle up to which samples lie on one line
+_FIRST_GUESS, _LEAST_GUESS = 1e-3, 1e-14  # of the margin, the unit of the program
+_PASSES = (1e-8, 1e-12)  # tolerances: the first pass finds the size of the margin, in whose units the second works
+_EQUILIBRATE = 1e8  # by how much the solver may rescale a row: the gaps between lines may be that narrow
+_WEIGHTY, _LIVE = 1e-6, 1e-12  # weights of samples, relative, and masses that a repair takes into account
+_REPAIR_CUT, _SHARE_CUT = 1e-15, 1e-12  # singular values, relative, below which nothing is changed
+_BALANCED = 1e-15  # error up to which few neurons do what many did
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,7 @@ def lay_out(X: Array, y: Array, rho: Array, slope: float, signs: tuple[float, ..
     """Sort the lines of the samples by angle; None where they are fewer than three."""
     angle = np.arctan2(X[:, 0], -X[:, 1]) % np.pi
     order = np.argsort(angle, kind="stable")
-    fresh = np.diff(angle[order], prepend=-1.0) > 1e-12
+    fresh = np.diff(angle[order], prepend=-1.0) > _ONE_LINE
     lines = angle[order][fresh]
     if len(lines) < 3:
         return None
@@ -61,15 +70,15 @@ def lay_out(X: Array, y: Array, rho: Array, slope: float, signs: tuple[float, ..
 
 def solve_plane(plane: Plane) -> Point | None:
     """Best network over all cells of the plane, to about the rounding of the margin, with its dual weights."""
-    guess = 1e-3
-    for tol in (1e-8, 1e-12):  # the first pass finds the size of the margin, in whose units the second works
+    guess = _FIRST_GUESS
+    for tol in _PASSES:
         check_time("solving for all cells of the plane")
         masses, kappa = _program(plane, guess, tol)
         total = float(kappa @ (1 / plane.rho))
         if not (np.isfinite(total) and total > 0 and masses.sum() > 0):
             return None
         kappa = kappa / total
-        guess = max(_ceiling(plane, kappa), 1e-14)
+        guess = max(_ceiling(plane, kappa), _LEAST_GUESS)
     masses = masses / _norm(plane, masses)
     for _ in range(2):
         better = _repair(plane, masses, kappa, guess)
@@ -122,7 +131,7 @@ def _program(plane: Plane, scale: float, tol: float) -> tuple[Array, Array]:
     settings.time_limit = max(time_left(), 0.01)
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.equilibrate_max_iter = 50
-    settings.equilibrate_min_scaling, settings.equilibrate_max_scaling = 1e-8, 1e8
+    settings.equilibrate_min_scaling, settings.equilibrate_max_scaling = 1 / _EQUILIBRATE, _EQUILIBRATE
     cones = [clarabel.ZeroConeT(m + 2), clarabel.NonnegativeConeT(n + mass.size)]
     cones += [clarabel.SecondOrderConeT(3)] * (c * m)
     result = clarabel.DefaultSolver(sparse.csc_matrix((width, width)), objective, A, b, cones, settings).solve()
@@ -185,8 +194,8 @@ def _repair(plane: Plane, masses: Array, kappa: Array, value: float) -> Array:
     too large the masses come back as they are.
     """
     q = _margins(plane, masses)
-    tight = np.flatnonzero((kappa > 1e-6 * kappa.max()) | (q < value))
-    live = np.flatnonzero(masses.ravel() > 1e-12)
+    tight = np.flatnonzero((kappa > _WEIGHTY * kappa.max()) | (q < value))
+    live = np.flatnonzero(masses.ravel() > _LIVE)
     if len(tight) * len(live) > 10_000_000:
         return masses
     kind, end, k = np.unravel_index(live, masses.shape)
@@ -195,7 +204,7 @@ def _repair(plane: Plane, masses: Array, kappa: Array, value: float) -> Array:
     inside = o[:, None] * (plane.ray + plane.after)[k] @ plane.X[tight].T > 0
     effect = 0.5 * s[:, None] * plane.y[tight] * np.where(inside, 1.0, plane.slope) * (rays @ plane.X[tight].T)
     size = masses.ravel()[live]
-    change = np.linalg.lstsq((effect * size[:, None]).T, (value - q[tight]) / plane.rho[tight], rcond=1e-15)[0]
+    change = np.linalg.lstsq((effect * size[:, None]).T, (value - q[tight]) / plane.rho[tight], rcond=_REPAIR_CUT)[0]
     out = masses.copy()
     out.flat[live] = size * np.maximum(1 + change, 0.0)
     return np.asarray(out / _norm(plane, out))
@@ -224,7 +233,7 @@ def _orient(plane: Plane, masses: Array) -> tuple[Array, Array]:
     target = vs @ V
     signs = np.array([s for s, _ in plane.kinds[0::2]])
     both = masses[0::2] + masses[1::2]
-    lean = (masses[0::2] - masses[1::2]).sum(axis=1) / np.maximum(both.sum(axis=1), 1e-300)
+    lean = (masses[0::2] - masses[1::2]).sum(axis=1) / np.maximum(both.sum(axis=1), TINY)
     both = _net(both, signs)
     W = (both[:, 0, :, None] * plane.ray + both[:, 1, :, None] * plane.after).reshape(-1, 2)
     size = np.linalg.norm(W, axis=1)
@@ -234,11 +243,11 @@ def _orient(plane: Plane, masses: Array) -> tuple[Array, Array]:
     pull, share = s[:, None] * W, lean.reshape(-1)[live]
     for _ in range(20):
         weight = np.where(np.abs(share) < 1, 1.0, 0.0)[:, None] * pull
-        share = share + weight @ np.linalg.lstsq(pull.T @ weight, target - share @ pull, rcond=1e-12)[0]
+        share = share + weight @ np.linalg.lstsq(pull.T @ weight, target - share @ pull, rcond=_SHARE_CUT)[0]
         if np.abs(share).max() <= 1:
             break
         share = np.clip(share, -1, 1)
-    if np.abs(target - share @ pull).max() > 1e-15:
+    if np.abs(target - share @ pull).max() > _BALANCED:
         keep = np.linalg.norm(V, axis=1) > 0
         return V[keep], vs[keep]
     share = _to_corners(share, pull)

@@ -20,12 +20,18 @@ from ...problem import (
 from ...problem import time_limit as limited
 from ...problem.checks import is_number
 from ...problem.network import check_slope
-from ...problem.types import Array
+from ...problem.precision import EPS
+from ...problem.types import Array, Index
 from ...problem.words import count
-from ...sectors.cells import parallel_owners
-from ..hard.solution import hard_margin
+from ...sectors.hyperplanes import parallel_owners
+from ..hard import hard_margin
 from .master import Point, Rows, lift
 from .search import Bracket, bracket
+
+_ROUNDED_UP = 1 + 4 * EPS  # the rounding of a norm
+_ROUNDING = 64 * EPS  # error of a margin, relative to the outputs
+_CANCELS = 256 * EPS  # sums below this, relative to their terms, are 0 as far as doubles can tell
+_EXCUSED = 1e-6  # relative gap that rounding excuses at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +197,7 @@ def _attained(data: Dataset, alpha: float, sign: float, unit: float, tol: float,
         if margin > 0:
             network, lower = candidate, margin
     upper = max(float(found.upper * unit), lower)
-    exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, 1e-6)))
+    exact = found.closed and bool(lower >= found.lower * unit * (1 - max(tol, _EXCUSED)))
     exact = exact or _is_zero(data, found.weights, lower, upper)
     return GlobalMargin(
         lower,
@@ -211,7 +217,7 @@ def _nothing(data: Dataset, slope: float, sign: float, tol: float) -> GlobalMarg
     """Return what is known without any work: half the norm of the shortest sample."""
     weights = np.zeros(data.n)
     weights[int(np.argmin(data.norms))] = 1.0
-    upper = 0.5 * float(data.norms.min()) * (1 + 4 * 2.0**-52)
+    upper = 0.5 * float(data.norms.min()) * _ROUNDED_UP
     return GlobalMargin(0.0, upper, _silent(data.d, slope, sign), False, weights, 0, "search", 0, tol, "time")
 
 
@@ -234,7 +240,7 @@ def check_effort(budget: Any = 1, tol: Any = 0.5, rounds: Any = 1) -> None:
 
 def _is_zero(data: Dataset, weights: Array, lower: float, upper: float) -> bool:
     """Whether the margin is 0 as far as double precision can tell: the sums behind the upper bound cancel."""
-    return lower == 0 and upper <= 256 * 2.0**-52 * float(weights @ data.norms)
+    return lower == 0 and upper <= _CANCELS * float(weights @ data.norms)
 
 
 def _silent(d: int, slope: float, sign: float) -> Network:
@@ -259,9 +265,9 @@ def _linear(data: Dataset, sign: float, tol: float) -> GlobalMargin | None:
         if (margin := candidate.normalized_margin(data)) > lower:
             network, lower = candidate, margin
         point = lift(rows, point, 1.0)  # long samples: a rounding error of the direction is a large output
-    upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * (1 + 4 * 2.0**-52))
-    noise = 64 * 2.0**-52 * float(rho[weights > 0].max())
-    exact = upper - lower <= max(tol, min(noise, 1e-6)) * upper or _is_zero(data, weights, lower, upper)
+    upper = max(lower, 0.5 * float(np.linalg.norm(weights @ data.signed)) * _ROUNDED_UP)
+    noise = _ROUNDING * float(rho[weights > 0].max())
+    exact = upper - lower <= max(tol, min(noise, _EXCUSED)) * upper or _is_zero(data, weights, lower, upper)
     return GlobalMargin(lower, upper, network, exact, weights, 1, "cells", 0, tol)
 
 
@@ -273,15 +279,9 @@ def _conflict(data: Dataset, slope: float) -> tuple[Array, float] | None:
     lines with different labels on their two sides, each taken in the direction of its positive label, are not
     separable.
     """
-    weights = np.zeros(data.n)
     if slope == 1.0:
-        try:
-            hard_margin(data.signed)
-        except NotSeparable as error:
-            weights += error.certificate
-        except Undecided:
-            return None
-        return (weights, 0.5 * float(np.linalg.norm(weights @ data.signed))) if weights.any() else None
+        weights = _not_separating(data.signed)
+        return None if weights is None else (weights, 0.5 * float(np.linalg.norm(weights @ data.signed)))
     unit = data.X / data.norms[:, None]
     owner = parallel_owners(unit)
     side = np.sign(np.einsum("ij,ij->i", unit, unit[owner])) * data.y
@@ -289,26 +289,38 @@ def _conflict(data: Dataset, slope: float) -> tuple[Array, float] | None:
     lines = [line for line in lines if len(np.unique(data.y[line])) == 2]
     if not lines:
         return None
-    for line in lines:
-        for a in line:
-            other = line[(data.y[line] != data.y[a]) & (side[line] != side[a])]
-            if other.size:  # different labels, same ray
-                weights[[a, other[0]]] = 1 / data.norms[[a, other[0]]]
-                break
-        if weights.any():
-            break
+    weights = np.zeros(data.n)
+    if (pair := _on_one_ray(data, side, lines)) is not None:
+        weights[pair] = 1 / data.norms[pair]
     else:
-        first = [(line[data.y[line] > 0][0], line[data.y[line] < 0][0]) for line in lines]
-        try:
-            hard_margin(unit[[a for a, _ in first]])
-        except NotSeparable as error:
-            for (a, b), c in zip(first, error.certificate, strict=True):
-                weights[[a, b]] = c / data.norms[[a, b]]
-        except Undecided:
+        first = [[line[data.y[line] > 0][0], line[data.y[line] < 0][0]] for line in lines]
+        shares = _not_separating(unit[[a for a, _ in first]])
+        if shares is None:
             return None
-    if not weights.any():
-        return None
+        for both, c in zip(first, shares, strict=True):
+            weights[both] = c / data.norms[both]
     weights /= weights.sum()
     total = np.linalg.norm(weights @ data.signed)
     on_lines = sum(abs(float(weights[line] @ (data.y * data.norms)[line])) for line in lines)
     return weights, 0.5 * float(0.5 * (1 + slope) * total + 0.5 * (1 - slope) * on_lines)
+
+
+def _not_separating(points: Array) -> Array | None:
+    """Convex weights whose combination of the points vanishes; None where they are separable, or nobody can tell."""
+    try:
+        hard_margin(points)
+    except NotSeparable as error:
+        return error.certificate
+    except Undecided:
+        pass
+    return None
+
+
+def _on_one_ray(data: Dataset, side: Array, lines: list[Index]) -> list[int] | None:
+    """Two samples with different labels on one ray, if there are any."""
+    for line in lines:
+        for a in line:
+            other = line[(data.y[line] != data.y[a]) & (side[line] != side[a])]
+            if other.size:
+                return [int(a), int(other[0])]
+    return None

@@ -16,6 +16,10 @@ from ...problem import check_time
 from ...problem.types import Array, Index
 from .solve import Program, Wide
 
+_CONVERGED = 1e-20  # mu, relative to the least need, at which long doubles have nothing to gain
+_OFF_PATH = 1e-14  # rounding of the equations, relative to all lengths: below it the path counts as followed
+_SINGULAR = 1e-16  # singular values dropped where the matrix is singular to working precision
+
 
 class Path(NamedTuple):
     """A point of the path: pairs (multiplier, slack) of points and walls, (t, (1 - |c|^2)/2) of groups."""
@@ -78,9 +82,9 @@ def follow_path(flat: Flat, lam: Wide, t: Wide) -> Path:
         true = t @ effect - flat.need, t[owner] * touch, (1 - (c**2).sum(axis=1)) / 2
         mu = float((lam @ slack + push @ room + t @ hidden) / (lam.size + k + t.size))
         off = max(float(np.abs(x - y).max(initial=0.0)) for x, y in zip(true, (slack, room, hidden), strict=True))
-        if mu < 1e-20 * flat.need.min():
+        if mu < _CONVERGED * flat.need.min():
             break
-        goal = (0.15 if off < 1e3 * mu + 1e-14 * float(t.sum()) else 0.7) * mu
+        goal = (0.15 if off < 1e3 * mu + _OFF_PATH * float(t.sum()) else 0.7) * mu
         rhs = [goal / x - y for x, y in zip((lam, push, t), true, strict=True)]
         moves = _newton_step(flat, state, effect, touch, rhs)
         if not all(np.isfinite(x).all() for x in moves):
@@ -142,5 +146,5 @@ def balanced_solve(J: Array, rhs: Array, cutoff: float = 0.0) -> Array:
             try:
                 return np.asarray(right[:, None] * np.linalg.solve(K, scaled))
             except np.linalg.LinAlgError:  # singular to working precision
-                cutoff = 1e-16
+                cutoff = _SINGULAR
         return np.asarray(right[:, None] * np.linalg.lstsq(K, scaled, rcond=cutoff)[0])

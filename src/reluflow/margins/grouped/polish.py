@@ -21,6 +21,11 @@ from .solve import Program, Projection, Start, Wide, project, project_all
 # Weight of the multiplier against the slack when the start does not say clearly what is active.
 _THRESHOLDS = (1.0, 1e-3, 1e3, 1e-5, 1e5)
 _PASSES = 60
+_TOUCHES = 1e-6  # sine to a wall below which an interior point may mean to touch it
+_EXACT = 1e-17  # residual beyond which there is nothing to gain in doubles
+_STALLS = 1e-13  # below this a residual that does not fall is rounding
+_GOOD, _NOT_WORSE = 1e-12, 1e-10  # the best residual, and the last one, of a success
+_STEP_CUT = 1e-13  # singular values dropped from a Newton step: duplicated points, dependent groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +121,9 @@ def _touching(program: Program, start: Start) -> list[Index]:
         return [np.empty(0, dtype=np.intp)] * program.groups
     inside = program.side * (start.v @ program.rows.T)
     size = np.linalg.norm(start.v, axis=1)
-    return [np.flatnonzero((row < 1e-6 * r) & (s != 0)) for row, r, s in zip(inside, size, program.side, strict=True)]
+    return [
+        np.flatnonzero((row < _TOUCHES * r) & (s != 0)) for row, r, s in zip(inside, size, program.side, strict=True)
+    ]
 
 
 def _correct(program: Program, begin: Polished, active: Index, living: Index, tolerance: float) -> Polished:
@@ -174,7 +181,7 @@ def _newton(program: Program, active: Index, living: Index, lam: Wide, t: Wide, 
         scale = np.maximum(program.terms(t)[active], need)
         off = np.concatenate([(t[living] @ effect - need) / scale, ((point**2).sum(axis=1) - 1) / 2])
         worst = float(np.abs(off).max())
-        if worst < 1e-17 or not np.isfinite(worst) or worst > 1e6 * best or (best < 1e-13 and worst >= best):
+        if worst < _EXACT or not np.isfinite(worst) or worst > 1e6 * best or (best < _STALLS and worst >= best):
             break
         best = min(best, worst)
         step = _step(program, active, living, t, shadows, effect.astype(np.float64), scale.astype(np.float64), off)
@@ -182,7 +189,7 @@ def _newton(program: Program, active: Index, living: Index, lam: Wide, t: Wide, 
             return False
         lam[active] += step[: active.size]
         t[living] += step[active.size :]
-    return bool(np.isfinite(worst) and min(worst, best) < 1e-12 and worst < 1e-10)
+    return bool(np.isfinite(worst) and min(worst, best) < _GOOD and worst < _NOT_WORSE)
 
 
 def _step(
@@ -202,7 +209,7 @@ def _step(
     """
     J = _jacobian(program, active, living, t, shadows, effect)
     J[: active.size] /= scale[:, None]
-    return balanced_solve(J, -off.astype(np.float64)[:, None], 1e-13)[:, 0]
+    return balanced_solve(J, -off.astype(np.float64)[:, None], _STEP_CUT)[:, 0]
 
 
 def _jacobian(

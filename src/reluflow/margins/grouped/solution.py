@@ -18,6 +18,13 @@ _SMALLEST_LEVEL = 1e-11
 
 # Norms that differ by more than two to this power are reached by following the solution there.
 _EVEN_SPREAD = 6.0
+_LARGEST_TOLERANCE = 1e-6  # beyond this a residual no longer tells a solution from another one
+_DOUBTFUL = 1e-5  # level of the interior point below which there may be no solution: a proof is tried
+_SHARP = 1e-13  # relative slack to which the polish decides what is violated
+_PROVED = 1e-13  # relative force of weights that prove that there is no solution
+_WEIGHTY = 1e-7  # multiplier, relative to the largest, from which an interior point means it
+_TIGHT = 1e-10  # relative slack up to which a point is on the margin
+_CLEAR = 1e-9  # what decides about uniqueness must be clear by this
 
 
 @dataclass(frozen=True)
@@ -190,7 +197,7 @@ def grouped_margin(
     """
     slope = check_slope(slope)
     side, sign = _check_groups(data, patterns, signs)
-    if not (0.0 < tolerance <= 1e-6):
+    if not (0.0 < tolerance <= _LARGEST_TOLERANCE):
         raise ProblemError(f"tolerance = {tolerance!r} must lie in (0, 1e-6]; 1e-12 is what is usually reached.")
     if cones:
         _refuse_unreachable(data, side, sign, slope)
@@ -203,7 +210,7 @@ def grouped_margin(
     even = min(1.0, _EVEN_SPREAD / max(float(np.ptp(power)), 1.0))
     gentle = replace(program, need=program.need**even)
     start = interior(gentle)
-    if start.level < 1e-5:
+    if start.level < _DOUBTFUL:
         _refuse_impossible(data, gentle, start, power)
     if start.level < _SMALLEST_LEVEL:
         raise Undecided(
@@ -211,7 +218,7 @@ def grouped_margin(
             "a proof that there is none could be verified.",
             start,
         )
-    sharp = min(1e-13, tolerance / 4)
+    sharp = min(_SHARP, tolerance / 4)
     answer = polish(gentle, start, sharp)
     if even < 1.0:
         answer = descend(program, answer, sharp)
@@ -273,7 +280,7 @@ def _refuse_impossible(data: Dataset, program: Program, start: Start, power: npt
     everything, empty = np.arange(data.n), np.empty(0, dtype=np.intp)
     shadows = project_all(program, lam, everything, [empty] * program.groups)
     residual = max(s.norm for s in shadows) / float(lam @ np.linalg.norm(program.rows, axis=1))
-    if residual <= 1e-13:
+    if residual <= _PROVED:
         weights = np.ldexp(lam, power.min() - power)
         raise NotSeparable(
             "no network made of these groups classifies every point: the weighted sum of margins given by the "
@@ -288,7 +295,7 @@ def _farkas(program: Program, start: Start) -> Array | None:
     from scipy.optimize import nnls
 
     n, d = program.rows.shape
-    heavy = np.flatnonzero(start.lam > 1e-7 * start.lam.max(initial=0.0))
+    heavy = np.flatnonzero(start.lam > _WEIGHTY * start.lam.max(initial=0.0))
     shadows = project_all(program, start.lam, np.arange(n), [np.empty(0, dtype=np.intp)] * program.groups)
     blocks = [(program.gain[:, heavy, None] * program.rows[heavy]).transpose(0, 2, 1).reshape(-1, heavy.size)]
     for g, shadow in enumerate(shadows):
@@ -352,7 +359,7 @@ def _assemble(
         dual_norms=np.linalg.norm(force, axis=1)[member],
         cone_dual_norms=np.array([s.norm for s in answer.shadows])[member],
         living=np.flatnonzero(norms > 0),
-        active=np.flatnonzero(slack <= 1e-10),
+        active=np.flatnonzero(slack <= _TIGHT),
         unique=_unique(program, answer, slack, copies) if answer.exact else None,
         residuals=residuals,
         tolerance=tolerance,
@@ -393,17 +400,17 @@ def _residuals(program: Program, v: Array, lam: Array, pull: Array) -> tuple[Gro
 
 def _unique(program: Program, answer: Polished, slack: Array, copies: Index) -> bool | None:
     """Directions are unique; amplitudes are when the groups that may live act independently on tight points."""
-    may = np.flatnonzero([s.norm > 1.0 - 1e-9 for s in answer.shadows])
-    must = np.flatnonzero(answer.lam > 1e-9 * answer.lam.sum())
+    may = np.flatnonzero([s.norm > 1.0 - _CLEAR for s in answer.shadows])
+    must = np.flatnonzero(answer.lam > _CLEAR * answer.lam.sum())
     if (copies[answer.t > 0] > 1).any():
         return False
     u = np.stack([answer.shadows[g].point.astype(np.float64) for g in may])
     effect = program.gain[np.ix_(may, must)] * (u @ program.rows[must].T)
     s = np.linalg.svd(effect, compute_uv=False)
-    rank = int(np.count_nonzero(s > 1e-9 * s[0]))
+    rank = int(np.count_nonzero(s > _CLEAR * s[0]))
     if rank == may.size:
         return True
     loose = np.delete(slack, must)
-    if (answer.t[may] > 1e-9 * answer.t.sum()).all() and loose.min(initial=1.0) > 1e-9:
+    if (answer.t[may] > _CLEAR * answer.t.sum()).all() and loose.min(initial=1.0) > _CLEAR:
         return False
     return None

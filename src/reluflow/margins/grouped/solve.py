@@ -24,7 +24,11 @@ ROUNDING = 1e-14
 
 # More entries than this are never given to the interior point method at once; it starts on a part and grows.
 _DENSE_ENTRIES, _FEW_GROUPS = 60_000, 8
+_ROUGH, _ROUGH_CUT = 1e-6, 1e-5  # tolerance while the part grows, and the violation from which something joins
+_CUT = 1e-8  # the same violation at the tolerance asked for, far above what an interior point leaves
+_PRESENT = 1e-6  # length, of all groups together 1, from which a group is there; an absent one obeys its walls anyway
 _EMPTY: Index = np.empty(0, dtype=np.intp)
+_INDEPENDENT, _SPANNED = 1e-12, 1e-13  # relative sizes from which rows are independent, in QR and in an SVD
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +73,7 @@ def _independent(rows: Array, index: Index) -> Index:
 
     R, order = qr(rows[index].T, mode="r", pivoting=True)[0:2]
     size = np.abs(np.diag(R))
-    return np.sort(index[order[: int(np.count_nonzero(size > 1e-12 * size[0]))]])
+    return np.sort(index[order[: int(np.count_nonzero(size > _INDEPENDENT * size[0]))]])
 
 
 # -- projecting a force onto the cone of a group --------------------------------------------------------
@@ -94,7 +98,7 @@ def _complement(rows: Array, tight: Index, force: Wide) -> Projection:
     """Remove the span of ``rows[tight]`` from the force, refined in long double."""
     B = rows[tight]
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
-    keep = s > 1e-13 * s.max(initial=0.0)
+    keep = s > _SPANNED * s.max(initial=0.0)
     inverse = (Vt[keep].T / s[keep]) @ U[:, keep].T  # pseudo-inverse of B, (d, k)
     wide = B.astype(np.longdouble)
     pull = np.zeros(tight.size, dtype=np.longdouble)
@@ -189,40 +193,59 @@ def interior(program: Program, tolerance: float = 1e-9) -> Start:
     """
     n, d = program.rows.shape
     walls = [np.flatnonzero(s != 0) if program.walls else _EMPTY for s in program.side]
-    everything, everyone = np.arange(n), np.arange(program.groups)
     if d * (n * program.groups + sum(w.size for w in walls)) <= _DENSE_ENTRIES:
-        return _conic(program, everything, everyone, walls, tolerance)
-    guesses = [_EMPTY] * program.groups
-    points, walls = _spread(n, 64), [_EMPTY] * program.groups
-    team = everyone
-    if program.groups > _FEW_GROUPS:
-        shadows = project_all(program, np.full(n, 1.0 / n), everything, guesses)
-        team = np.sort(np.argsort([-s.norm for s in shadows])[:_FEW_GROUPS])
-    rough, before = True, np.inf
+        return _conic(program, np.arange(n), np.arange(program.groups), walls, tolerance)
+    part = _Part(program)
+    rough = True
     for _ in range(200):
         check_time("solving for a margin")
-        start = _conic(program, points, team, walls, 1e-6 if rough else tolerance)
-        cut = -1e-5 if rough else -1e-8
-        size = points.size, team.size, sum(w.size for w in walls)
-        slack = program.margins(start.v) - start.level * program.need
-        if (
-            points.size > 200 and start.level < 0.999 * before
-        ):  # what is far from binding may go, while there is progress
-            points = points[slack[points] < 0.05 * np.abs(slack).max()]
-        before = start.level
-        points = _add_worst(points, slack, cut)
-        for g in team if program.walls else ():
-            length = float(np.linalg.norm(start.v[g]))
-            if length > 1e-6:  # an absent group obeys its walls anyway
-                walls[g] = _add_worst(walls[g], program.side[g] * (program.rows @ start.v[g]) / length, cut)
-        if team.size < program.groups:
-            shadows = project_all(program, start.lam, everything, guesses)
-            team = _add_worst(team, start.level - np.array([s.norm for s in shadows]), cut)
-        if size == (points.size, team.size, sum(w.size for w in walls)):
+        start = _conic(program, part.points, part.team, part.walls, _ROUGH if rough else tolerance)
+        if not part.grow(start, _ROUGH_CUT if rough else _CUT):
             if not rough:
                 break
             rough = False
     return start
+
+
+class _Part:
+    """The points, groups and walls of a large program that are in the small one."""
+
+    def __init__(self, program: Program) -> None:
+        n, count = program.rows.shape[0], program.groups
+        self.program = program
+        self.points, self.walls, self.team = _spread(n, 64), [_EMPTY] * count, np.arange(count)
+        self._guesses = [_EMPTY] * count
+        self._level = np.inf  # of the solution before
+        if count > _FEW_GROUPS:
+            self.team = np.sort(np.argsort(-self._shadows(np.full(n, 1.0 / n)))[:_FEW_GROUPS])
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """How many points, groups and walls there are."""
+        return self.points.size, self.team.size, sum(w.size for w in self.walls)
+
+    def _shadows(self, lam: Array) -> Array:
+        """Lengths of the projected forces of all groups."""
+        found = project_all(self.program, lam, np.arange(self.program.rows.shape[0]), self._guesses)
+        return np.array([s.norm for s in found])
+
+    def grow(self, start: Start, cut: float) -> bool:
+        """Take in what the solution of the small program violates by more than ``cut``; whether the size changed."""
+        program, size = self.program, self.size
+        slack = program.margins(start.v) - start.level * program.need
+        if self.points.size > 200 and start.level < 0.999 * self._level:
+            # What is far from binding may go, while there is progress.
+            self.points = self.points[slack[self.points] < 0.05 * np.abs(slack).max()]
+        self._level = start.level
+        self.points = _add_worst(self.points, slack, -cut)
+        for g in self.team if program.walls else ():
+            length = float(np.linalg.norm(start.v[g]))
+            if length > _PRESENT:
+                inside = program.side[g] * (program.rows @ start.v[g]) / length
+                self.walls[g] = _add_worst(self.walls[g], inside, -cut)
+        if self.team.size < program.groups:
+            self.team = _add_worst(self.team, start.level - self._shadows(start.lam), -cut)
+        return size != self.size
 
 
 def _spread(n: int, k: int) -> Index:

@@ -12,15 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
-from .extended import Pair, product
-from .rows import EPS, TIE, Rows
+from ...sectors.exact import Pair, product
+from .rows import TIE, Rows
 
 _DEPENDENT = 64 * EPS  # distance from the span of the active rows below which a row is taken to lie in it
 _SINGULAR = 16 * EPS  # reciprocal condition number below which refinement would not converge
 _CONVERGED = 1e-26
 _MAX_REFINEMENTS = 12
 _EXCHANGES, _WORK = 50, 5e10  # exchanges beyond three a dimension, and operations, before the method gives up
+_ZERO = 1e-24  # coefficients, relative to the largest, that are 0 in twice the precision
+_VIOLATED = 1e-22  # distance, relative to |w|, from which a point is on the wrong side in twice the precision
+_FALLS = 1e-13  # relative coefficient from which a point loses weight in an exchange, in double precision
 
 
 class Equality(NamedTuple):
@@ -129,7 +133,7 @@ def active_set(rows: Rows, index: Index, weights: Array) -> Separated | Vanishin
         # distances from the hyperplanes, relative to |w|: what rounding cannot explain is a violation
         relative = slack / (rows.norms * size)
         worst = int(np.argmin(relative))
-        if relative[worst] >= -max(1e-22, 100 * point.error):
+        if relative[worst] >= -max(_VIOLATED, 100 * point.error):
             return Separated(point.v, weights, index, slack, point.error)
         entered = _enter(rows, index, weights, point, worst)
         if isinstance(entered, (Vanishing, Stuck)):
@@ -157,7 +161,7 @@ def _until_positive(rows: Rows, index: Index, weights: Array) -> tuple[Index, Ar
         if point is None:
             return None
         target = point.c.high
-        down = target <= 1e-24 * np.abs(target).max()
+        down = target <= _ZERO * np.abs(target).max()
         if not down.any():
             return index, target, point
         steps = np.full(target.size, np.inf)
@@ -184,7 +188,7 @@ def _enter(
         return np.append(index, j), np.append(weights, 0.0)
     # unit_j = sum a_i unit_i: moving along (-a, 1) leaves v alone and gains level_j - unit_j . v > 0
     a = solve_triangular(point.R, along, check_finite=False)
-    falls = a > 1e-13 * max(1.0, float(np.abs(a).max()))
+    falls = a > _FALLS * max(1.0, float(np.abs(a).max()))
     if not falls.any():
         kept = a < 0
         return Vanishing(np.append(index[kept], j), np.append(-a[kept], 1.0))

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import check_time
+from ...problem.precision import EPS
 from ...problem.types import Array, Index, Integers
-from .extended import Pair, product
-from .rows import EPS, TIE, Rows
+from ...sectors.exact import Pair, as_integers, as_rationals, dot, product, rounded, solve
+from .rows import TIE, Rows
 
 LARGEST_SYSTEM = 40  # unknowns of a linear system that is still solved exactly
 _LARGEST_DATA = 2_000_000  # entries of Z
@@ -34,12 +35,7 @@ class ExactCombination(NamedTuple):
     weights: Array
 
 
-class _Equality(NamedTuple):
-    numerators: list[int]
-    denominator: int  # positive
-
-
-class _Integers:
+class _WholeRows:
     """Rows as integers ``N_i = 2^s_i unit_i`` with right-hand sides ``2^(s_i + lift) level_i``.
 
     ``V = sum C_i N_i`` with ``N_i . V >= rhs_i`` is then ``v = 2^-lift V``, ``c_i = 2^(s_i - lift) C_i``.
@@ -55,10 +51,8 @@ class _Integers:
     def row(self, i: int) -> tuple[Integers, int]:
         """Return ``N_i`` and ``s_i``."""
         if i not in self._known:
-            ratios = [x.as_integer_ratio() for x in self.rows.unit(np.array([i]))[0].tolist()]
-            shift = max(denominator.bit_length() - 1 for _, denominator in ratios)
-            whole = [(p << shift) // q for p, q in ratios]
-            self._known[i] = np.array(whole, dtype=object), shift
+            whole, exponent = as_integers(self.rows.unit(np.array([i]))[0])
+            self._known[i] = whole << max(exponent, 0), max(-exponent, 0)
         return self._known[i]
 
     def rhs(self, i: int) -> int:
@@ -76,6 +70,10 @@ class _Integers:
             out[a] = [self.inner(i, j) for j in right]
         return out
 
+    def equality(self, index: list[int]) -> tuple[Integers, int] | None:
+        """Solve ``N_i . V = rhs_i`` for ``V = sum C_i N_i``: the ``C_i`` and their denominator; None if dependent."""
+        return solve(self.gram(index, index), np.array([self.rhs(i) for i in index], dtype=object))
+
 
 def affordable(rows: Rows) -> bool:
     """Whether the exact method is worth trying."""
@@ -87,22 +85,22 @@ def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | Non
 
     Raises `OverflowError` when the solution is too long for doubles.
     """
-    whole = _Integers(rows)
+    whole = _WholeRows(rows)
     index = [int(i) for i in start] or [int(np.argmin(rows.norms))]
     weights = [Fraction(0)] * len(index)
     for _ in range(_EXCHANGES):
         check_time("solving for a margin")
-        index, weights, point = _until_positive(whole, index, weights)
-        V = np.array(point.numerators, dtype=object) @ np.stack([whole.row(i)[0] for i in index])
-        v = _pair(V, point.denominator << whole.lift)
+        index, weights, (numerators, denominator) = _until_positive(whole, index, weights)
+        V = numerators @ np.stack([whole.row(i)[0] for i in index])
+        v = Pair.of_ratios(V, denominator << whole.lift)
         if max(np.abs(v.high).max(), np.abs(rows.vector(v.high)).max()) > _LARGEST_ENTRY:
             raise OverflowError
-        slack = _slacks(whole, V, point.denominator, v, index)
+        slack = _slacks(whole, V, denominator, v, index)
         worst = int(np.argmin(slack / rows.norms))
         if slack[worst] >= 0:
             c = [
-                _float(p, point.denominator, whole.row(i)[1] - whole.lift)
-                for p, i in zip(point.numerators, index, strict=True)
+                rounded(int(p), denominator, whole.row(i)[1] - whole.lift)
+                for p, i in zip(numerators, index, strict=True)
             ]
             return ExactSeparation(v.high, np.array(c), np.array(index, dtype=np.intp), slack)
         entered = _enter(whole, index, weights, worst)
@@ -114,85 +112,56 @@ def decide(rows: Rows, start: Index) -> ExactSeparation | ExactCombination | Non
 
 def vanishing(rows: Rows, index: Index) -> ExactCombination | None:
     """Return the exactly vanishing positive combination of exactly these points, if there is just one."""
-    whole, *rest = [int(i) for i in index]
+    first, *rest = [int(i) for i in index]
     if not rest:
         return None
-    integers = _Integers(rows)
-    return _completes(integers, rest, whole)
+    return _completes(_WholeRows(rows), rest, first)
 
 
 def all_positive(rows: Rows, points: Index, v: Pair) -> bool:
     """Whether ``v`` has positive inner products with these points, without rounding."""
-    vector = [Fraction(high) + Fraction(low) for high, low in zip(v.high.tolist(), v.low.tolist(), strict=True)]
-    for row in rows.unit(points).tolist():
-        if sum(Fraction(x) * y for x, y in zip(row, vector, strict=True) if x) <= 0:
-            return False
-    return True
-
-
-def _float(numerator: int, denominator: int, exponent: int) -> float:
-    """``2^exponent numerator / denominator``, correctly rounded (Python divides integers that way)."""
-    if exponent >= 0:
-        return (numerator << exponent) / denominator
-    return numerator / (denominator << -exponent)
-
-
-def _solve(G: Integers, b: Integers) -> _Equality | None:
-    """Fraction-free Gauss-Jordan elimination (Bareiss) of a Gram matrix; None when it is singular."""
-    T = np.concatenate([G, b[:, None]], axis=1)
-    previous = 1
-    for p in range(len(T)):
-        pivot = T[p, p]
-        if pivot == 0:  # for Gram matrices: row p depends on the rows before it
-            return None
-        others = np.arange(len(T)) != p
-        T[others] = (T[others] * pivot - T[others, p][:, None] * T[p][None, :]) // previous
-        previous = pivot
-    return _Equality([int(x) for x in T[:, -1]], int(previous))
+    vector = [high + low for high, low in zip(as_rationals(v.high), as_rationals(v.low), strict=True)]
+    return all(dot(as_rationals(row), vector) > 0 for row in rows.unit(points))
 
 
 def _until_positive(
-    whole: _Integers, index: list[int], weights: list[Fraction]
-) -> tuple[list[int], list[Fraction], _Equality]:
+    whole: _WholeRows, index: list[int], weights: list[Fraction]
+) -> tuple[list[int], list[Fraction], tuple[Integers, int]]:
+    """Move towards the equality solution, dropping the points that reach coefficient 0 on the way."""
     while True:
         check_time("solving for a margin")
-        point = _solve(whole.gram(index, index), np.array([whole.rhs(i) for i in index], dtype=object))
+        point = whole.equality(index)
         if point is None:
             index, weights = _independent(whole, index, weights)
             continue
-        target = [Fraction(p, point.denominator) for p in point.numerators]
+        target = [Fraction(int(p), point[1]) for p in point[0]]
         if min(target) > 0:
             return index, target, point
-        steps = [old / (old - new) if new <= 0 < old else Fraction(0) for old, new in zip(weights, target, strict=True)]
-        step = min(s for s, new in zip(steps, target, strict=True) if new <= 0)
-        moved = [old + step * (new - old) for old, new in zip(weights, target, strict=True)]
+        step, moved = _until_zero(weights, target)
         keep = [k for k, new in enumerate(target) if moved[k] > 0 or (new > 0 and step == 0)]
         if not keep:  # only from a start without weights: begin again with one point
             keep = [0]
         index, weights = [index[k] for k in keep], [moved[k] for k in keep]
 
 
-def _independent(whole: _Integers, index: list[int], weights: list[Fraction]) -> tuple[list[int], list[Fraction]]:
+def _until_zero(weights: list[Fraction], target: list[Fraction]) -> tuple[Fraction, list[Fraction]]:
+    """Go from the weights towards the target until the first of them reaches 0: how far, and where."""
+    pairs = list(zip(weights, target, strict=True))
+    step = min(old / (old - new) if old > 0 else Fraction(0) for old, new in pairs if new <= 0)
+    return step, [old + step * (new - old) for old, new in pairs]
+
+
+def _independent(whole: _WholeRows, index: list[int], weights: list[Fraction]) -> tuple[list[int], list[Fraction]]:
     """Drop from ``index`` every point that depends on those before it."""
     kept: list[int] = []
     for k, i in enumerate(index):
         trial = [index[m] for m in kept] + [i]
-        if _solve(whole.gram(trial, trial), np.zeros(len(trial), dtype=object)) is not None:
+        if whole.equality(trial) is not None:
             kept.append(k)
     return [index[k] for k in kept], [weights[k] for k in kept]
 
 
-def _pair(numerators: Integers, denominator: int) -> Pair:
-    """Round rationals to 106 bits."""
-    high, low = np.empty(len(numerators)), np.empty(len(numerators))
-    for k, x in enumerate(numerators):
-        high[k] = x / denominator
-        p, q = float(high[k]).as_integer_ratio()
-        low[k] = (x * q - p * denominator) / (denominator * q)
-    return Pair(high, low)
-
-
-def _slacks(whole: _Integers, V: Integers, denominator: int, v: Pair, index: list[int]) -> Array:
+def _slacks(whole: _WholeRows, V: Integers, denominator: int, v: Pair, index: list[int]) -> Array:
     """``w.z_i - 1``: in floating point where its sign is certain, exactly elsewhere."""
     rows = whole.rows
     w = rows.vector(v.high)
@@ -204,38 +173,38 @@ def _slacks(whole: _Integers, V: Integers, denominator: int, v: Pair, index: lis
     for i in doubtful[unclear].tolist():
         rhs = whole.rhs(i)
         excess = int(whole.row(i)[0] @ V) - rhs * denominator
-        slack[i] = _float(excess, rhs * denominator, 0)
+        slack[i] = rounded(excess, rhs * denominator)
     slack[index] = 0.0
     return slack
 
 
-def _completes(whole: _Integers, index: list[int], j: int) -> ExactCombination | None:
+def _completes(whole: _WholeRows, index: list[int], j: int) -> ExactCombination | None:
     """Find a vanishing combination of ``index`` (independent) and ``j`` with positive coefficients, or None."""
     products = whole.gram(index, [j])[:, 0]
-    point = _solve(whole.gram(index, index), products)
+    point = solve(whole.gram(index, index), products)
     if point is None:
         return None
     a, q = point  # sum (a_i / q) N_i is the projection of N_j
-    if int(products @ np.array(a, dtype=object)) != whole.inner(j, j) * q or max(a) > 0:
+    if int(products @ a) != whole.inner(j, j) * q or max(a) > 0:
         return None
     kept = [k for k in range(len(a)) if a[k] < 0]
     used = [index[k] for k in kept] + [j]
     raw = [-a[k] for k in kept] + [q]
     total = sum(raw)
-    weights = [_float(x, total, whole.row(i)[1]) for x, i in zip(raw, used, strict=True)]
+    weights = [rounded(x, total, whole.row(i)[1]) for x, i in zip(raw, used, strict=True)]
     return ExactCombination(np.array(used, dtype=np.intp), np.array(weights))
 
 
 def _enter(
-    whole: _Integers, index: list[int], weights: list[Fraction], j: int
+    whole: _WholeRows, index: list[int], weights: list[Fraction], j: int
 ) -> tuple[list[int], list[Fraction]] | ExactCombination:
     """Add point ``j``; when it depends on the active points exchange it for one of them."""
     products = whole.gram(index, [j])[:, 0]
-    point = _solve(whole.gram(index, index), products)
+    point = solve(whole.gram(index, index), products)
     if point is None:
         raise AssertionError("the active points are independent")
     a, q = point
-    if int(products @ np.array(a, dtype=object)) != whole.inner(j, j) * q:
+    if int(products @ a) != whole.inner(j, j) * q:
         return [*index, j], [*weights, Fraction(0)]
     combination = _completes(whole, index, j)
     if combination is not None:

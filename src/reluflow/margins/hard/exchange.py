@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...problem import check_time
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
-from .rows import EPS, Rows
+from .rows import Rows
 
 _VIOLATED = 1e-11  # relative to |z| |w|; what is smaller is left to the method in twice the precision
 _DEPENDENT = 1e-9  # relative distance from the span of the active rows
 _EXCHANGES = 400
+_FALLS = 1e-9  # relative coefficient from which a point loses weight in an exchange; no claim is made here
 
 
 class _Active:
@@ -90,7 +92,7 @@ class _Active:
             return self.add(j, z, 0.0)
         a = self.triangular(along, False)
         ratios = np.full(a.size, np.inf)
-        falls = a > 1e-9 * np.abs(a).max()
+        falls = a > _FALLS * np.abs(a).max()
         ratios[falls] = self.weights[falls] / a[falls]
         step = float(ratios.min())
         if not np.isfinite(step):

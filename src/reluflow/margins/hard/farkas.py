@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
-from .extended import Pair, product
-from .rows import EPS, Rows
+from ...sectors.exact import Pair, product
+from .rows import Rows
 
 VANISHES = 1e-14  # relative length up to which a combination counts as vanishing
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
 
-EPS = float(np.finfo(np.float64).eps)
 TIE = 1e-10  # a point counts as tight when w.z - 1 is at most this
 
 

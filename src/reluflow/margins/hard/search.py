@@ -45,7 +45,7 @@ class _Inner(NamedTuple):
         return _Inner(mixed[best] / lengths[best], between[best])
 
 
-def search(rows: Rows) -> Candidate:
+def find_active(rows: Rows) -> Candidate:
     """Least-distance programming (Lawson and Hanson) on working sets; no claim is made for the result.
 
     The solution on a working set overshoots: the points to add are read off between it and the best

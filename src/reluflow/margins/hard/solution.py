@@ -17,15 +17,17 @@ import numpy.typing as npt
 
 from ...problem import DataError, Dataset, NotSeparable, Stopped, Undecided, require_dataset
 from ...problem.checks import as_float_array, check_range
+from ...problem.precision import EPS
 from ...problem.types import Array, Index
+from ...sectors.exact import Pair, product
 from .active import Separated, Stuck, active_set
 from .exact import LARGEST_SYSTEM, ExactCombination, affordable, all_positive, decide, vanishing
-from .extended import Pair, product
 from .farkas import Combination, polish
-from .rows import EPS, TIE, Rows
-from .search import Candidate, search
+from .rows import TIE, Rows
+from .search import Candidate, find_active
 
 _GOOD = 1e-13  # residuals up to this size are rounding errors
+_STRANGE = 1e-140, 1e140  # norms outside are looked at: their squares, or those of multipliers, may be no doubles
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def as_rows(Z: npt.ArrayLike) -> Rows:
     if 0 in points.shape:
         raise DataError(f"Z has shape {points.shape}; at least one point and one coordinate are needed.")
     rows = Rows.of(points)
-    if not (np.isfinite(rows.norms).all() and rows.norms.min() > 1e-140 and rows.norms.max() < 1e140):
+    if not (np.isfinite(rows.norms).all() and rows.norms.min() > _STRANGE[0] and rows.norms.max() < _STRANGE[1]):
         _check(points)
     return rows
 
@@ -261,7 +263,7 @@ def _of_class(data: Dataset, members: Index, name: str) -> MarginSolution:
 
 def solve(rows: Rows, candidate: Candidate | None = None) -> MarginSolution:
     """Decide, from a guess at the active points if there is one."""
-    candidate = candidate or search(rows)
+    candidate = candidate or find_active(rows)
     start, best, hint, why = candidate.points, None, None, "rounding errors are too large"
     if candidate.vanishing:
         hint = _combination(rows, candidate.points, candidate.weights)

@@ -13,10 +13,16 @@ from typing import Any
 import numpy as np
 
 from ...problem import Undecided, check_time, time_left
+from ...problem.precision import TINY
 from ...problem.types import Array, Index
 
 # Rows of the program taken to begin with, and added at a time; only a few of all p * d ever bind.
 _ROWS, _QUICK_ENTRIES, _MANY_POINTS = 2000, 200_000, 500
+_NEARLY = 1e-5  # residual below which it may vanish, and a polish is tried
+_VANISHES = 1e-12  # residual, relative to the weights, that is as good as 0 to the linear program
+_SOLVED = 1e-10  # tolerance of the linear program, the smallest it takes
+_EDGE = 1e-7  # distance from the end of their range, relative to the largest multiplier, of slopes that are at the end
+_CUT = 1e-13  # singular values dropped where points are dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +64,7 @@ def solve(equations: Equations) -> tuple[Array, Array]:
     """Multipliers and free slopes with the smallest residual, polished where it nearly vanishes."""
     lam, s = _linear_program(equations)
     best, size = (lam, s), float(np.abs(equations.residual(lam, s)).max(initial=0.0))
-    if size < 1e-5:
+    if size < _NEARLY:
         for _ in range(4):
             lam, s = equations.feasible(*_correct(equations, lam, s))
             now = float(np.abs(equations.residual(lam, s)).max(initial=0.0))
@@ -83,7 +89,7 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
     ratio = 1.0 if k * min(off.size, _ROWS) <= _QUICK_ENTRIES else 2.0
     for _ in range(200):
         check_time("solving the KKT conditions")
-        if upper <= 1e-12 or (k > _MANY_POINTS and not free_point.size):
+        if upper <= _VANISHES or (k > _MANY_POINTS and not free_point.size):
             break
         x = _highs(equations, chosen, scale)
         new, lower = equations.feasible(x[:k], x[k : k + free_point.size]), float(x[-1])
@@ -94,7 +100,7 @@ def _linear_program(equations: Equations) -> tuple[Array, Array]:
             size = float(np.abs(equations.residual(*point)).max(initial=0.0)) / scale
             if size < upper:
                 best, upper = point, size
-        if not more.size or off.max() <= lower + 1e-12 or upper <= ratio * lower + 1e-12:
+        if not more.size or off.max() <= lower + _VANISHES or upper <= ratio * lower + _VANISHES:
             break
         chosen = np.union1d(chosen, more)
     return best
@@ -178,7 +184,7 @@ def _highs(equations: Equations, chosen: Index, scale: float) -> Array:
     b = np.concatenate([w, -w, np.zeros(2 * m)])
     cost = np.zeros(k + m + 1)
     cost[-1] = 1.0
-    tight: dict[str, float] = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    tight: dict[str, float] = {"primal_feasibility_tolerance": _SOLVED, "dual_feasibility_tolerance": _SOLVED}
     for options in (tight, {}):
         check_time("solving the KKT conditions")
         options |= {} if np.isinf(time_left()) else {"time_limit": time_left()}
@@ -192,7 +198,7 @@ def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
     """Smallest change of the non-zero multipliers and slopes strictly inside their range that solves the equations."""
     free_block, free_point = equations.free
     top = lam[free_point]
-    edge = 1e-7 * max(float(lam.max(initial=0.0)), 1e-300)
+    edge = _EDGE * max(float(lam.max(initial=0.0)), TINY)
     upper, lower = top - s <= edge, s - equations.slope * top <= edge
     slopes = equations.slopes.copy()
     slopes[free_block[upper], free_point[upper]] = 1.0
@@ -201,7 +207,7 @@ def _correct(equations: Equations, lam: Array, s: Array) -> tuple[Array, Array]:
     if not alive.size:
         return lam, s
     R = _compress(equations, slopes, equations.residual(lam, s), alive, loose)
-    change = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=1e-13)[0]
+    change = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=_CUT)[0]
     lam, s = lam.copy(), s.copy()
     lam[alive] += change[: alive.size]
     lam[lam <= edge] = 0.0

@@ -10,7 +10,7 @@ from ...problem import Dataset, Network, ProblemError, Undecided
 from ...problem.checks import is_number
 from ...problem.network import Train, check_train
 from ...problem.types import Array, Flags, Index
-from ..networks import check_pair, relative_weights
+from ..networks import check_pair, unit_weights
 from .lp import Equations, solve
 
 _ROUNDING = 32 * float(np.finfo(float).eps)  # of a sum, relative to the size of what is added up
@@ -130,7 +130,7 @@ def kkt(
     train = check_train(train)
     for name, tol in (("kink_tol", kink_tol), ("active_tol", active_tol)):
         check_relative(name, tol)
-    W, a, _, log_a = relative_weights(net, train)
+    W, a, _, log_a = unit_weights(net, train)
     q, terms, none = _margins(data, net.slope, W, a)
     lowest = _smallest(q, terms, none)
     active = np.flatnonzero(q - lowest <= active_tol * lowest + _ROUNDING * terms)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import gcd
 from typing import Any
 
 import numpy as np
 
 from ...problem.types import Array, Integers
-
-#: Python integers in an object array.
 
 
 def as_integers(values: Array) -> tuple[Integers, int]:
@@ -31,24 +28,34 @@ def as_integers(values: Array) -> tuple[Integers, int]:
     return (whole >> low).astype(object) << shift.astype(object), least
 
 
+def rounded(numerator: int, denominator: int = 1, exponent: int = 0) -> float:
+    """``numerator / denominator * 2**exponent``, correctly rounded (Python divides integers that way).
+
+    >>> rounded(1, 3, 1)
+    0.6666666666666666
+    """
+    if exponent >= 0:
+        return (numerator << exponent) / denominator
+    return numerator / (denominator << -exponent)
+
+
 def to_float(numbers: Integers, denominator: int = 1, exponent: int = 0) -> Array:
     """``numbers / denominator * 2**exponent``, each entry rounded once."""
-    factor = Fraction(2) ** exponent / denominator
-    return np.array([float(int(v) * factor) for v in numbers.ravel()]).reshape(numbers.shape)
+    return np.array([rounded(int(v), denominator, exponent) for v in numbers.ravel()]).reshape(numbers.shape)
 
 
 def unit_float(vector: Integers) -> Array:
     """Direction of an integer vector of any size, as a unit vector of doubles."""
     top = max(abs(int(v)) for v in vector)
-    scaled = np.array([float(Fraction(int(v), top)) for v in vector])
+    scaled = to_float(vector, top)
     return np.asarray(scaled / np.linalg.norm(scaled))
 
 
 def value_along(vector: Integers, inner: int, denominator: int, exponent: int) -> float:
     """``inner / |vector|`` in the units of the data: ``inner`` is an integer inner product with ``vector``."""
     top = max(abs(int(v)) for v in vector)
-    length = np.linalg.norm([float(Fraction(int(v), top)) for v in vector])
-    return float(Fraction(inner, denominator * top) * Fraction(2) ** exponent) / float(length)
+    length = np.linalg.norm(to_float(vector, top))
+    return rounded(inner, denominator * top, exponent) / float(length)
 
 
 def primitive(vector: Integers) -> Integers:
@@ -92,8 +99,8 @@ def independent(rows: Integers) -> list[int]:
     return chosen
 
 
-def solve(matrix: Integers, right: Integers) -> tuple[Integers, int]:
-    """Numbers N and a denominator D > 0 with ``matrix @ N = D * right``, for a regular square matrix (Bareiss).
+def solve(matrix: Integers, right: Integers) -> tuple[Integers, int] | None:
+    """Numbers N and a denominator D > 0 with ``matrix @ N = D * right``; None for a singular matrix (Bareiss).
 
     >>> solve(np.array([[2, 1], [1, 3]], dtype=object), np.array([1, 0], dtype=object))
     (array([3, -1], dtype=object), 5)
@@ -104,12 +111,11 @@ def solve(matrix: Integers, right: Integers) -> tuple[Integers, int]:
     for k in range(size):
         pivot = next((r for r in range(k, size) if a[r, k]), None)
         if pivot is None:
-            raise ArithmeticError("the matrix is singular")
+            return None
         if pivot != k:
             a[[k, pivot]] = a[[pivot, k]]
-        for r in range(size):
-            if r != k:
-                a[r] = (a[r] * a[k, k] - a[k] * a[r, k]) // last
+        others = np.arange(size) != k
+        a[others] = (a[others] * a[k, k] - a[others, k][:, None] * a[k][None, :]) // last
         last = a[k, k]
     # After the last step every diagonal entry is the determinant (up to sign), by the Bareiss identity.
     numbers, denominator = a[:, size], int(last)
@@ -120,7 +126,10 @@ def project_out(vector: Integers, basis: Integers) -> tuple[Integers, Integers, 
     """Part of ``vector`` orthogonal to independent rows: P, T and D > 0 with ``D * vector = P + T @ basis``."""
     if len(basis) == 0:
         return vector, np.zeros(0, dtype=object), 1
-    weights, denominator = solve(basis @ basis.T, basis @ vector)
+    solved = solve(basis @ basis.T, basis @ vector)
+    if solved is None:
+        raise ArithmeticError("the rows of the basis are dependent")
+    weights, denominator = solved
     return vector * denominator - weights @ basis, weights, denominator
 
 

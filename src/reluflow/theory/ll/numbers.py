@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...problem import Dataset, Network, Problem
 from ...problem.types import Array
+from ...sectors.exact import as_rationals, column_sums, dot, total
 
 _EPS = 2.0**-52
 #: Entries up to which rational arithmetic is quick enough to settle what rounding leaves open.
@@ -90,12 +91,8 @@ def longer_mean(data: Dataset) -> int | None:
         return 1 if size[0] > size[1] else -1
     if data.X.size > _EXACT_ENTRIES:
         return None
-    exact = [sum((c * c for c in _column_sums(part)), Fraction(0)) for part in classes]
+    exact = [dot(v, v) for v in map(column_sums, classes)]
     return (exact[0] > exact[1]) - (exact[0] < exact[1])
-
-
-def _column_sums(rows: Array) -> list[Fraction]:
-    return [sum((Fraction(v) for v in column), Fraction(0)) for column in rows.T.tolist()]
 
 
 def mean_signs(data: Dataset) -> npt.NDArray[np.float64]:
@@ -106,10 +103,10 @@ def mean_signs(data: Dataset) -> npt.NDArray[np.float64]:
     signs = np.where(np.abs(value) > bound, np.sign(value), np.nan)
     open_ = np.flatnonzero(np.isnan(signs))
     if open_.size and data.X.size <= _EXACT_ENTRIES:
-        exact = _column_sums(data.signed)
+        exact = column_sums(data.signed)
         for i in open_:
-            dot = sum((Fraction(v) * c for v, c in zip(data.X[i].tolist(), exact, strict=True)), Fraction(0))
-            signs[i] = (dot > 0) - (dot < 0)
+            product = dot(as_rationals(data.X[i]), exact)
+            signs[i] = (product > 0) - (product < 0)
     return signs
 
 
@@ -189,11 +186,11 @@ def cone(data: Dataset, slope: float) -> Cone:
 
 
 def _exact_slack(data: Dataset, slope: float, i: int) -> Fraction:
-    rows = [[Fraction(v) for v in row] for row in data.signed.tolist()]
-    inner = [sum((a * b for a, b in zip(rows[i], row, strict=True)), Fraction(0)) for row in rows]
+    rows = [as_rationals(row) for row in data.signed]
+    inner = [dot(rows[i], row) for row in rows]
     alpha = Fraction(slope)
-    lost = sum((-v for v in inner if v < 0), Fraction(0))
-    return (sum(inner, Fraction(0)) - (1 - alpha) / alpha * lost) / data.n
+    lost = total(-v for v in inner if v < 0)
+    return (total(inner) - (1 - alpha) / alpha * lost) / data.n
 
 
 def a1_sides(data: Dataset, slope: float, w: Array) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...problem.types import Array
+from ...problem.types import Array, Integers
 
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves of 26 bits
 _CHUNK = 1 << 21  # entries of the matrix handled at once: the temporaries stay small whatever its size
@@ -26,6 +26,16 @@ class Pair(NamedTuple):
     def of(cls, vector: Array) -> Pair:
         """Make a pair of a plain vector."""
         return cls(vector, np.zeros_like(vector))
+
+    @classmethod
+    def of_ratios(cls, numerators: Integers, denominator: int) -> Pair:
+        """Round rationals to 106 bits."""
+        high, low = np.empty(len(numerators)), np.empty(len(numerators))
+        for k, x in enumerate(numerators):
+            high[k] = x / denominator
+            p, q = float(high[k]).as_integer_ratio()
+            low[k] = (x * q - p * denominator) / (denominator * q)
+        return cls(high, low)
 
     def plus(self, term: Array) -> Pair:
         """Add a plain vector."""
@@ -43,9 +53,14 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """Return ``fl(a b)`` and the exact rounding error (barring under- and overflow)."""
     product = a * b
+    return product, product_error(a, b, product)
+
+
+def product_error(a: Array, b: Array, product: Array) -> Array:
+    """Return ``a b - product`` for ``product = fl(a b)``, exactly (Dekker's product, Veltkamp's splitting)."""
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
-    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return np.asarray(((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low)
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
