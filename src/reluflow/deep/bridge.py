@@ -181,6 +181,22 @@ def _from_module(module: Any, slope: float | None) -> Layers:
         raise ProblemError(f"{type(module).__name__} is on the device 'meta', without values; load its weights first.")
     if not isinstance(module, nn.Sequential) or type(module).forward is not nn.Sequential.forward:
         return _from_forward(module, slope, nn)
+    first, activation, last = _chain(module, nn)
+    if first.out_features != last.in_features:
+        raise ProblemError(
+            f"the first Linear layer gives {first.out_features} features but the second takes {last.in_features}."
+        )
+    own = float(getattr(activation, "negative_slope", 0.0))
+    if slope is not None and slope != own:
+        raise ProblemError(
+            f"slope={slope:g} contradicts the {type(activation).__name__} of slope {own:g}; leave it out."
+        )
+    biases = [None if layer.bias is None else as_doubles(layer.bias) for layer in (first, last)]
+    return Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], own)
+
+
+def _chain(module: Any, nn: Any) -> list[Any]:
+    """Return the Linear layer, the activation and the Linear layer of a Sequential, without what changes nothing."""
     chain = [layer for layer in _flat(module, nn) if not isinstance(layer, (nn.Identity, nn.Dropout))]
     if chain and isinstance(chain[0], nn.Flatten):  # points are vectors here already
         chain = chain[1:]
@@ -193,18 +209,7 @@ def _from_module(module: Any, slope: float | None) -> Layers:
             f"the model is Sequential({found}); Sequential(Linear, ReLU or LeakyReLU, Linear) is needed. "
             f"{_stranger(chain, nn)}"
         )
-    first, activation, last = chain
-    if first.out_features != last.in_features:
-        raise ProblemError(
-            f"the first Linear layer gives {first.out_features} features but the second takes {last.in_features}."
-        )
-    own = float(getattr(activation, "negative_slope", 0.0))
-    if slope is not None and slope != own:
-        raise ProblemError(
-            f"slope={slope:g} contradicts the {type(activation).__name__} of slope {own:g}; leave it out."
-        )
-    biases = [None if layer.bias is None else as_doubles(layer.bias) for layer in (first, last)]
-    return Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], own)
+    return chain
 
 
 def _stranger(chain: list[Any], nn: Any) -> str:
@@ -247,6 +252,26 @@ def _flat(module: Any, nn: Any) -> list[Any]:
 def _from_state(state: Mapping[Any, Any]) -> Layers:
     """Find the two layers, of unknown slope."""
     arrays = {str(name): _entry(str(name), value) for name, value in state.items()}
+    names = _chained(arrays)
+    biases = {
+        name: name.removesuffix("weight") + "bias" if name.endswith("weight") else name + "_bias" for name in names
+    }
+    unknown = sorted(set(arrays) - set(names) - set(biases.values()))
+    if unknown:
+        raise ProblemError(
+            f"the state dict also holds {', '.join(f'{name} {arrays[name].shape}' for name in unknown)}, which no "
+            "Linear layer has; only Linear, (leaky) ReLU, Linear can be turned into a network."
+        )
+    first, last = (arrays[name] for name in names)
+    found = [arrays.get(biases[name]) for name in names]
+    for name, bias in zip(names, found, strict=True):
+        if bias is not None and bias.shape != (arrays[name].shape[0],):
+            raise ProblemError(f"{biases[name]} has shape {bias.shape}; {name} needs ({arrays[name].shape[0]},).")
+    return Layers(first, found[0], last, found[1], np.nan)
+
+
+def _chained(arrays: Mapping[str, Array]) -> list[str]:
+    """Return the names of the two weight matrices, the first layer first."""
     names = [name for name, array in arrays.items() if array.ndim == 2]
     shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
     if len(names) != 2:
@@ -262,20 +287,7 @@ def _from_state(state: Mapping[Any, Any]) -> Layers:
             f"the two weight matrices of the state dict do not chain: {shapes}; (p, d) and then (1, p) or (2, p) are "
             "needed, as Linear layers keep them."
         )
-    biases = {
-        name: name.removesuffix("weight") + "bias" if name.endswith("weight") else name + "_bias" for name in names
-    }
-    unknown = sorted(set(arrays) - set(names) - set(biases.values()))
-    if unknown:
-        raise ProblemError(
-            f"the state dict also holds {', '.join(f'{name} {arrays[name].shape}' for name in unknown)}, which no "
-            "Linear layer has; only Linear, (leaky) ReLU, Linear can be turned into a network."
-        )
-    found = [arrays.get(biases[name]) for name in names]
-    for name, bias in zip(names, found, strict=True):
-        if bias is not None and bias.shape != (arrays[name].shape[0],):
-            raise ProblemError(f"{biases[name]} has shape {bias.shape}; {name} needs ({arrays[name].shape[0]},).")
-    return Layers(first, found[0], last, found[1], np.nan)
+    return names
 
 
 def _entry(name: str, value: Any) -> Array:

@@ -82,14 +82,7 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
     """
     folder = Path(folder)
     stored = {one: kept for one in IDS if (kept := store.read(folder, one)) is not None and not kept.quick}
-    if not stored:
-        raise ProblemError(f"{folder} holds no full run; make one first: reluflow reproduce --all --out {folder}.")
-    asked = choose(ids) if ids else _cheap(stored)
-    missing = [one for one in asked if one not in stored]
-    if missing or not asked:
-        raise ProblemError(
-            f"{folder} holds nothing of {', '.join(missing) or 'what is cheap'}; name others to compute."
-        )
+    asked = _asked(folder, stored, ids)
     outdated = tuple(one for one in stored if stored[one].parameters != plain(experiment(one).settings()))
     with tempfile.TemporaryDirectory() as again:
         outcomes = run_all(asked, again, jobs=jobs)
@@ -104,6 +97,19 @@ def restamp(folder: str | Path, ids: Sequence[str] = (), *, jobs: int = 1) -> Re
                 _stamp(folder, one, stored[one], result)
         write_pages(folder)
     return result
+
+
+def _asked(folder: Path, stored: dict[str, store.Stored], ids: Sequence[str]) -> list[str]:
+    """Return what is to be computed again, or say why it cannot be compared."""
+    if not stored:
+        raise ProblemError(f"{folder} holds no full run; make one first: reluflow reproduce --all --out {folder}.")
+    asked = choose(ids) if ids else _cheap(stored)
+    missing = [one for one in asked if one not in stored]
+    if missing or not asked:
+        raise ProblemError(
+            f"{folder} holds nothing of {', '.join(missing) or 'what is cheap'}; name others to compute."
+        )
+    return asked
 
 
 def _cheap(stored: dict[str, store.Stored]) -> list[str]:
@@ -147,11 +153,15 @@ def _compare(old: Any, new: Any, at: str, scale: float) -> Comparison:
             [_compare(a, b, f"{at}.{k}", scale) if _is_float(a) else compare(a, b, f"{at}.{k}") for k, (a, b) in pairs]
         )
     if _is_float(old) and _is_float(new) and math.isfinite(old) and math.isfinite(new):
-        apart = abs(old - new)
-        relative = apart / max(abs(old), scale) if apart > ROUNDING else 0.0
-        return Comparison(1, relative, () if relative <= TOLERANCE else (f"{at}: {old}, now {new}",))
+        return _compare_floats(old, new, at, scale)
     same = type(old) is type(new) and old == new  # nan is a text here
     return Comparison(1, 0.0, () if same else (f"{at}: {str(old)[:40]}, now {str(new)[:40]}",))
+
+
+def _compare_floats(old: float, new: float, at: str, scale: float) -> Comparison:
+    apart = abs(old - new)
+    relative = apart / max(abs(old), scale) if apart > ROUNDING else 0.0
+    return Comparison(1, relative, () if relative <= TOLERANCE else (f"{at}: {old}, now {new}",))
 
 
 def _is_float(value: Any) -> bool:

@@ -106,14 +106,19 @@ def check(numbers: Numbers) -> list[Expectation]:
     cases = [*numbers["hint"], *numbers["kappa"]]
     covered = [one for case in cases if case["covered"] for one in case["draws"]]
     beyond = [one for case in cases if not case["covered"] for one in case["draws"]]
+    return [
+        *check_covered(covered),
+        *check_trends(numbers),
+        *check_beyond(covered, beyond),
+        *check_stretched(numbers["stretch"]),
+    ]
+
+
+def check_covered(covered: list[dict[str, Any]]) -> list[Expectation]:
+    """Judge the draws on data of which the theorem speaks."""
     hits = sum(one["sigma"] is not None for one in covered)
     top = [max(one["tried"])[1] for one in covered]
     below = [hit for one in covered for hit in one["below"]]
-    by_kappa, by_hint = check_medians(numbers["kappa"]), check_medians(numbers["hint"])
-    flat = [k for case in numbers["stretch"] if case["value"] == 0 for one in case["draws"] for _, k in one["tried"]]
-    bent = [k for case in numbers["stretch"] if case["value"] > 0 for one in case["draws"] for _, k in one["tried"]]
-    kinds = [kind for one in [*covered, *beyond] for _, kind in one["tried"]]
-    lengths = ", ".join(f"H = {c['value']:g}: {m:.2f}" for c, m in zip(numbers["hint"], by_hint, strict=True))
     return [
         is_so(
             "reached",
@@ -136,6 +141,14 @@ def check(numbers: Numbers) -> list[Expectation]:
             0.5,
             why="ours.",
         ),
+    ]
+
+
+def check_trends(numbers: Numbers) -> list[Expectation]:
+    """Judge how the largest scale depends on kappa and on the length of the hint."""
+    by_kappa, by_hint = check_medians(numbers["kappa"]), check_medians(numbers["hint"])
+    lengths = ", ".join(f"H = {c['value']:g}: {m:.2f}" for c, m in zip(numbers["hint"], by_hint, strict=True))
+    return [
         at_most(
             "kappa-trend",
             "The proof holds neurons of the other sign small by a factor sigma^kappa only, so sigma_max should vanish "
@@ -154,6 +167,13 @@ def check(numbers: Numbers) -> list[Expectation]:
             "the theorem asks for H large enough and sigma small enough without saying how the two are related",
             lengths,
         ),
+    ]
+
+
+def check_beyond(covered: list[dict[str, Any]], beyond: list[dict[str, Any]]) -> list[Expectation]:
+    """Say what happens where the theorem does not apply, and whether the ends of all flows are known."""
+    kinds = [kind for one in [*covered, *beyond] for _, kind in one["tried"]]
+    return [
         not_judged(
             "beyond",
             "Whether the same limit is reached where the condition on the directions (A.2) fails.",
@@ -168,6 +188,14 @@ def check(numbers: Numbers) -> list[Expectation]:
             0.95,
             why="ours: the others count as not reached, so that sigma_max is rather too small.",
         ),
+    ]
+
+
+def check_stretched(cases: list[dict[str, Any]]) -> list[Expectation]:
+    """Judge the flows on symmetric data, and on symmetric data with one half stretched."""
+    flat = [k for case in cases if case["value"] == 0 for one in case["draws"] for _, k in one["tried"]]
+    bent = [k for case in cases if case["value"] > 0 for one in case["draws"] for _, k in one["tried"]]
+    return [
         is_so(
             "symmetric",
             "On symmetric data the limit has the largest margin of any network.",

@@ -86,15 +86,16 @@ def where(net: Network) -> dict[str, float]:
 
 def check(numbers: Numbers) -> list[Expectation]:
     """Judge the conditions, the limits, and the motion near one neuron."""
-    mixed = [float(end["margin"]) for end in numbers["ends"] if end["negative"] and end["kind"] == "best"]
-    all_mixed = sum(bool(end["negative"]) for end in numbers["ends"])
-    pure = [end for end in numbers["ends"] if not end["negative"]]
-    near = [
-        path for path in numbers["portrait"] if float(path["share"][0]) < 1e-2 and abs(float(path["angle"][0])) < 15
+    return [
+        *check_conditions({name: numbers["conditions"][name] for name in CONDITIONS}),
+        equals("best-margin", "The largest margin of any network.", float(numbers["best"]["margin"]), BEST, 1e-9),
+        *check_ends(numbers["ends"]),
+        *check_portrait(numbers["portrait"], float(numbers["best"]["share"])),
     ]
-    grown = min(float(path["share"][-1]) / float(path["share"][0]) for path in near)
-    last = min(float(path["margin"][-1]) for path in near)
-    held = {name: numbers["conditions"][name] for name in CONDITIONS}
+
+
+def check_conditions(held: Mapping[str, Any]) -> list[Expectation]:
+    """Judge what the theorem asks, and what its proof does."""
     return [
         is_so(
             "conditions",
@@ -110,7 +111,15 @@ def check(numbers: Numbers) -> list[Expectation]:
             "A.5* fails",
             "A.5* fails" if held["LL-A.5*"] is False else "A.5* does not fail",
         ),
-        equals("best-margin", "The largest margin of any network.", float(numbers["best"]["margin"]), BEST, 1e-9),
+    ]
+
+
+def check_ends(ends: list[dict[str, Any]]) -> list[Expectation]:
+    """Judge where the flows from small weights end, with and without negative neurons."""
+    mixed = [float(end["margin"]) for end in ends if end["negative"] and end["kind"] == "best"]
+    all_mixed = sum(bool(end["negative"]) for end in ends)
+    pure = [end for end in ends if not end["negative"]]
+    return [
         is_so(
             "mixed",
             "With two negative neurons the flow does not end at one neuron but at the largest margin, at every scale.",
@@ -125,6 +134,15 @@ def check(numbers: Numbers) -> list[Expectation]:
             f"{len(pure)} of {len(pure)} flows",
             f"{sum(end['kind'] == 'one' for end in pure)} of {len(pure)} flows",
         ),
+    ]
+
+
+def check_portrait(paths: list[dict[str, Any]], best_share: float) -> list[Expectation]:
+    """Judge the motion of two large neurons, one of them negative."""
+    near = [path for path in paths if float(path["share"][0]) < 1e-2 and abs(float(path["angle"][0])) < 15]
+    grown = min(float(path["share"][-1]) / float(path["share"][0]) for path in near)
+    last = min(float(path["margin"][-1]) for path in near)
+    return [
         at_least(
             "repels",
             "Large networks close to the one neuron with a small negative part move away: that part's share grows "
@@ -143,7 +161,7 @@ def check(numbers: Numbers) -> list[Expectation]:
         at_most(
             "goal",
             "The paths end near the network of largest margin (largest distance of the share of the negative neurons).",
-            max(abs(float(path["share"][-1]) - float(numbers["best"]["share"])) for path in numbers["portrait"]),
+            max(abs(float(path["share"][-1]) - best_share) for path in paths),
             0.1,
             why="ours: they stop at a finite margin, and approach like its inverse.",
         ),

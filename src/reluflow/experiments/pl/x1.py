@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,11 +71,7 @@ def _check_trap(runs: list[Any], many: str) -> list[Expectation]:
     counts = [[late["trapped"] for late in one["late"]] for one in runs]
     width = len(runs[0]["late"][0]["signs"])
     whole = [[low for low, late in zip(*_check_lowest(one), strict=True) if late == width] for one in runs]
-    turns = sum(
-        int((np.asarray(x["signs"]) != np.asarray(y["signs"])).sum())
-        for one in runs
-        for x, y in zip(one["late"][:-1], one["late"][1:], strict=True)
-    )
+    turns = sum(_check_turns(one["late"]) for one in runs)
     return [
         equals(
             "trapped",
@@ -101,6 +98,12 @@ def _check_trap(runs: list[Any], many: str) -> list[Expectation]:
             ),
         ),
     ]
+
+
+def _check_turns(late: list[Any]) -> int:
+    """How often an output weight has another sign at a late time than at the one before."""
+    signs = [np.asarray(moment["signs"]) for moment in late]
+    return sum(int((x != y).sum()) for x, y in pairwise(signs))
 
 
 def _check_lowest(one: Any) -> tuple[list[float], list[int]]:
