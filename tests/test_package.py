@@ -20,12 +20,13 @@ def test_every_public_name_resolves():
         assert getattr(reluflow, name).__name__ == name
 
 
-def test_both_lists_of_public_names_agree():
-    tree = ast.parse(Path(reluflow.__file__).read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {alias.name: node.module for node in block.body for alias in node.names}
-    assert typed == reluflow._HOME_OF
-    assert list(reluflow._HOME_OF) == sorted(reluflow._HOME_OF)
+def test_the_stub_has_the_same_names():
+    nodes = ast.parse(Path(reluflow.__file__).with_suffix(".pyi").read_text()).body
+    imports = [(node.module, alias) for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert all(alias.asname == alias.name for _, alias in imports)  # a stub gives away nothing else
+    assert {alias.name: module for module, alias in imports if module} == reluflow._HOME_OF
+    assert {alias.name for module, alias in imports if not module} == set(reluflow._PARTS)
+    assert len(imports) == len(reluflow._HOME_OF) + len(reluflow._PARTS)
 
 
 def test_unknown_name_is_an_attribute_error():
@@ -47,7 +48,7 @@ def test_versions_agree():
 
 def test_help_lists_every_public_name_with_a_line():
     block = re.findall(r"^    (\w+) {2,}(\S.*)$", reluflow.__doc__, flags=re.MULTILINE)
-    assert sorted(name for name, _ in block) == sorted(reluflow.__all__)
+    assert [name for name, _ in block] == [*reluflow.__all__, *reluflow._PARTS]
     assert len(dict(block)) == len(block)
     shown = pydoc.render_doc(reluflow, renderer=pydoc.plaintext)
     for name, line in block:
@@ -67,3 +68,4 @@ def test_parts_are_attributes():
     assert done.stdout.split() == ["True", "reluflow.problem", "True"]
     folders = {path.parent.name for path in Path(reluflow.__file__).parent.glob("*/__init__.py")}
     assert set(reluflow._PARTS) == folders - {"cli"}
+    assert not folders & set(reluflow._HOME_OF)

@@ -1,0 +1,51 @@
+"""The names of the table in `__init__.py` for type checkers, which cannot follow what is imported on first use."""
+
+from . import data as data
+from . import deep as deep
+from . import dynamics as dynamics
+from . import experiments as experiments
+from . import margins as margins
+from . import problem as problem
+from . import report as report
+from . import sectors as sectors
+from . import theory as theory
+from .data import as_problem as as_problem
+from .data import dataset as dataset
+from .data import example as example
+from .data import examples as examples
+from .data import load as load
+from .data import make as make
+from .data import save as save
+from .deep import from_torch as from_torch
+from .deep import head as head
+from .dynamics import Trajectory as Trajectory
+from .dynamics import align as align
+from .dynamics import descend as descend
+from .dynamics import flow as flow
+from .dynamics import ladder as ladder
+from .dynamics import limit as limit
+from .margins import global_max_margin as global_max_margin
+from .margins import kkt as kkt
+from .margins import linearity as linearity
+from .margins import max_margin as max_margin
+from .problem import DataError as DataError
+from .problem import Dataset as Dataset
+from .problem import Loss as Loss
+from .problem import Network as Network
+from .problem import NotSeparable as NotSeparable
+from .problem import OutOfTime as OutOfTime
+from .problem import Problem as Problem
+from .problem import ProblemError as ProblemError
+from .problem import ReluflowError as ReluflowError
+from .problem import Undecided as Undecided
+from .problem import initialize as initialize
+from .problem import time_limit as time_limit
+from .report import compare as compare
+from .report import explain as explain
+from .report import plot as plot
+from .theory import check as check
+from .theory import citation as citation
+from .theory import monitor as monitor
+from .theory import predict as predict
+
+__version__: str
