@@ -3,36 +3,13 @@
 import numpy as np
 import pytest
 
+from helpers.doctor import every, put
 from reluflow import Dataset, Network, Problem, check, example, flow, max_margin, one_neuron
 from reluflow.experiments.ll.common import ending, goals, small_start
 from reluflow.experiments.ll.f3 import KINK, LANDSCAPES, check_kind, field
 from reluflow.experiments.ll.teacher import DIMENSION, PARAMETERS, error, sliced, teacher, teacher_data
 from reluflow.experiments.ll.x1 import dataset_of, facts
 from reluflow.experiments.ll.x2 import where
-
-
-def put(*path, value):
-    """Return a change that puts a value at a place in nested dictionaries and lists."""
-
-    def change(numbers):
-        for key in path[:-1]:
-            numbers = numbers[key]
-        numbers[path[-1]] = value
-
-    return change
-
-
-def every(*path, **values):
-    """Return a change that updates every entry of the list at a place."""
-
-    def change(numbers):
-        for key in path:
-            numbers = numbers[key]
-        for one in numbers:
-            one.update(values)
-
-    return change
-
 
 # -- figure 1 -------------------------------------------------------------------------------------------------
 

@@ -5,27 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from helpers.doctor import fill, put
 from reluflow import Dataset, align, alignment_constants, change_measures, descend, make
 from reluflow.experiments.ml import common, mnist, phases, plane
 from reluflow.experiments.ml.x1 import points
 from reluflow.problem import Network, Problem
-
-
-def put(*path, value):
-    """Return a change of the numbers at one place; a function is applied to what is there."""
-
-    def change(numbers):
-        for key in path[:-1]:
-            numbers = numbers[key]
-        numbers[path[-1]] = value(numbers[path[-1]]) if callable(value) else value
-
-    return change
-
-
-def every(*path, value):
-    """Return a change of all entries of a list."""
-    return put(*path, value=lambda found: [value] * len(found))
-
 
 # -- digits -----------------------------------------------------------------------------------------------
 
@@ -34,7 +18,7 @@ DIGITS = {
     "pairs": put("pairs", "same", value=0.4),
     "opposite": put("cos_sums", value=-0.999),
     "start": put("descent", "start_cosine", value=0.9),
-    "aligned-before": every("descent", "cosine", value=[0.94, 0.99]),
+    "aligned-before": fill("descent", "cosine", value=[0.94, 0.99]),
     "norm-before": put("descent", "norm", 1, value=0.02),
     "norm-after": put("descent", "norm", -1, value=0.4),
     "rank-two": put("descent", "rank", -1, value=2.1),
@@ -48,7 +32,7 @@ DIGITS = {
 }
 
 # Images of 8 x 8 pixels are shorter, so that the weights must be a little larger before the loss falls: 0.011, 0.016.
-SMALL = {"norm-before": every("descent", "norm", value=0.005)}
+SMALL = {"norm-before": fill("descent", "norm", value=0.005)}
 
 
 def test_f5(trial):
@@ -63,7 +47,7 @@ def test_f5(trial):
     }
     # Three times the step of the paper: aligned at iteration 600 instead of 2000. And with 64 pixels instead of 784 the
     # mean neurons are aligned earlier than the rest, while the stable rank is still above 2.
-    rank = {"rank-two": every("descent", "rank", value=1.0)}
+    rank = {"rank-two": fill("descent", "rank", value=1.0)}
     numbers = trial("ML-F5", {**DIGITS, **reported, **rank}, deviates=("aligned-2000", "rank-two"))
     # Known of these 360 images: the share of pairs with the right sign, and |x+| / n.
     assert numbers["pairs"]["all"] == pytest.approx(0.933, abs=5e-4)
@@ -88,7 +72,7 @@ def test_pairs_are_counted_right():
             product = float(data.X[i] @ data.X[j])
             same = data.y[i] == data.y[j]
             counts["same" if same else "other"].append(product > 0 if same else product < 0)
-    found = mnist._pairs(data)
+    found = mnist.pair_shares(data)
     assert found["same"] == pytest.approx(np.mean(counts["same"]))
     assert found["other"] == pytest.approx(np.mean(counts["other"]))
     assert found["all"] == pytest.approx(np.mean(counts["same"] + counts["other"]))
@@ -122,7 +106,7 @@ def test_f6(trial):
         {
             "trapped": put(*shown, "counts", "descent", 1, "trapped", value=49),
             "close": put(*shown, "counts", "descent", 2, "to_sum", value=0.9),
-            "plateau": every(*shown, "class_loss", value=[0.05, 0.05]),
+            "plateau": fill(*shown, "class_loss", value=[0.05, 0.05]),
             "ratio": put(*shown, "class_loss", value=lambda rows: [[1.0, 1.0], *([row[0]] * 2 for row in rows[1:])]),
             "end": put(*shown, "loss", -1, value=0.1),
             "rank": put(*shown, "rank", -1, value=1.0),
@@ -149,8 +133,8 @@ def test_f7(trial):
             **PAIR,
             "inside": put(*at, "outside", value=1),
             "negative": put(*at, "live_minus", value=1),
-            "early": every("runs", 0, "loss", value=0.9),
-            "late": every("runs", 0, "loss", value=0.9),
+            "early": fill("runs", 0, "loss", value=0.9),
+            "late": fill("runs", 0, "loss", value=0.9),
         },
     )
     assert numbers["entry"] == pytest.approx(2.8195, abs=5e-5)
@@ -165,7 +149,7 @@ def test_f8(trial):
             "outside": put(*at, 1, "outside", value=1),
             "near": put(*at, 1, "outside_to_point", value=0.9),
             "left": put(*at, 3, "outside", value=2),
-            "early": every("runs", 0, "loss", value=0.9),
+            "early": fill("runs", 0, "loss", value=0.9),
         },
     )
     assert numbers["entry"] == pytest.approx(7.4255, abs=5e-5)
@@ -190,7 +174,7 @@ def test_counts_of_cones():
     # it below, dead is the fourth of the plane that sees none.
     data = Dataset([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]], [1, 1, -1])
     W = [[1.0, 2.0], [1.0, -1.0], [-2.0, -1.0], [0.0, -1.0], [-1.0, 1.0]]
-    found = plane._counts(data, Network(W, [1.0, 1.0, -1.0, 1.0, -1.0]))
+    found = plane.cone_counts(data, Network(W, [1.0, 1.0, -1.0, 1.0, -1.0]))
     # 0 in S+; 1 sees only the first; 2 in S-; 3 dead; 4 negative, sees a positive point as well.
     assert (found["trapped"], found["dead"], found["live_plus"], found["live_minus"]) == (3, 1, 2, 2)
     assert found["outside"] == 1
@@ -228,11 +212,11 @@ def test_f13(trial):
     trial(
         "ML-F13",
         {
-            "descent-together": every("descent", "direction", value=4.0),
-            "flow-together": every("flow", "direction", value=4.0),
+            "descent-together": fill("descent", "direction", value=4.0),
+            "flow-together": fill("flow", "direction", value=4.0),
             "no-rest": put("descent", "loss", 1, value=1.0),
             "loss-small": put("descent", "loss", -1, value=0.2),
-            "axis": every("descent", "direction", value=50.0),
+            "axis": fill("descent", "direction", value=50.0),
         },
     )
 
@@ -240,7 +224,7 @@ def test_f13(trial):
 def test_first_layer_alone_starts_with_fair_signs():
     data = common.thinned("digits:pair=0/1", 50).centered()
     parameters = {"width": 50, "scale": 1e-6, "seed": 0, "train": "first"}
-    problem = phases._problem(data, parameters)
+    problem = phases.posed(data, parameters)
     assert problem.train == "first"
     assert set(np.sign(problem.net.a)) == {-1.0, 1.0}
     assert np.exp(problem.net.log_outs) == pytest.approx(np.ones(50))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.doctor import put
 from reluflow import Dataset, Problem, descend, initialize, make
 from reluflow.experiments import experiment
 from reluflow.experiments.pl.common import check_rays, orthogonal_data, portrait
@@ -19,17 +20,6 @@ def each(change):
             change(one)
 
     return changed
-
-
-def put(*path, value):
-    """Return a change that puts a value at a place in nested dictionaries and lists."""
-
-    def change(numbers):
-        for key in path[:-1]:
-            numbers = numbers[key]
-        numbers[path[-1]] = value
-
-    return change
 
 
 # -- two layers ---------------------------------------------------------------------------------------------
@@ -82,16 +72,16 @@ def test_x1(trial):
 
 def test_the_shares_of_the_limit_need_the_positive_group():
     """A group of the other sign must not be counted."""
-    from reluflow.experiments.pl.x1 import _check_positive
+    from reluflow.experiments.pl.x1 import check_positive
 
     groups = [{"sign": 1, "share": 0.25}, {"sign": -1, "share": 0.5}, {"sign": 1, "share": 0.25}]
-    assert _check_positive({"groups": groups}) == 0.5
+    assert check_positive({"groups": groups}) == 0.5
 
 
 @pytest.mark.parametrize("cosine", [-0.9, -0.3, 0.0])
 def test_the_closed_form_of_the_ratio_is_that_of_a_matrix_of_two_groups(cosine):
     """W = u w+^T + z w-^T with |u|^2 |w+| = |z|^2 |w-| = const has the ratio of singular values of the closed form."""
-    from reluflow.experiments.pl.x1 import _check_closed
+    from reluflow.experiments.pl.x1 import check_closed
 
     rng = np.random.default_rng(3)
     plus, minus = 1.7, 0.6
@@ -100,7 +90,7 @@ def test_the_closed_form_of_the_ratio_is_that_of_a_matrix_of_two_groups(cosine):
     directions = np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
     W = np.vstack([np.outer(u, plus * directions[0]), np.outer(z, minus * directions[1])])
     values = np.linalg.svd(W, compute_uv=False)
-    form = _check_closed({"data": {"lengths": [plus, minus], "cosine": cosine}})
+    form = check_closed({"data": {"lengths": [plus, minus], "cosine": cosine}})
     assert values[1] / values[0] == pytest.approx(form["ratio"], rel=1e-12)
     assert (W[:4] ** 2).sum() / (W**2).sum() == pytest.approx(form["share"], rel=1e-12)
 
@@ -243,13 +233,13 @@ def test_f4(trial):
 
 
 def test_clusters_are_found_without_their_signs():
-    from reluflow.experiments.pl.f4 import _check_clusters, check
+    from reluflow.experiments.pl.f4 import check, check_clusters
 
     rng = np.random.default_rng(0)
     centres = np.repeat([[0.0, 0.0], [4.0, 1.0], [-1.0, 3.0]], [40, 12, 9], axis=0)
     outs = np.concatenate([np.where(rng.random(40) < 0.5, 1.0, -1.0), np.ones(12), -np.ones(9)])
     head = {"projected": centres + 0.2 * rng.normal(size=centres.shape), "outs": outs, "singular_values": [1, 0.5, 0.2]}
-    inner, groups = _check_clusters(head)
+    inner, groups = check_clusters(head)
     assert inner.sum() == 40
     assert sorted(g.size for g in groups) == [9, 12]
     assert all(e.holds for e in check({"end": {"head": head}}))
@@ -278,23 +268,23 @@ def test_tab1(trial):
 
 
 def test_above_is_the_chance_to_be_larger():
-    from reluflow.experiments.pl.conv import _above
+    from reluflow.experiments.pl.conv import share_above
 
     rng = np.random.default_rng(1)
     one, other = rng.integers(0, 5, 40).astype(float), rng.integers(0, 5, 30).astype(float)
     pairs = np.sign(np.subtract.outer(one, other))
-    assert _above(one, other) == pytest.approx(((pairs + 1) / 2).mean())
+    assert share_above(one, other) == pytest.approx(((pairs + 1) / 2).mean())
 
 
 def test_small_images_are_enlarged_and_large_ones_left_alone():
-    from reluflow.experiments.pl.conv import _enlarged
+    from reluflow.experiments.pl.conv import enlarged
 
     small = Dataset(np.arange(1.0, 65.0)[None], [1])
-    large = _enlarged(small).X[0].reshape(28, 28)
+    large = enlarged(small).X[0].reshape(28, 28)
     assert (large[2:26:3, 2:26:3] == small.X[0].reshape(8, 8)).all()
     assert large.sum() == 9 * small.X.sum()
-    assert _enlarged(_enlarged(small)).X is not None
-    assert (_enlarged(_enlarged(small)).X[0] == large.ravel()).all()
+    assert enlarged(enlarged(small)).X is not None
+    assert (enlarged(enlarged(small)).X[0] == large.ravel()).all()
 
 
 def test_figures_of_one_training_share_it():

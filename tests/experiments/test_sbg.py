@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from helpers.doctor import put
 from reluflow.dynamics import agreement, descend, flow, group_angles
 from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
 from reluflow.experiments.sbg.digits import look
 from reluflow.experiments.sbg.f1 import linear_agreement
 from reluflow.experiments.sbg.regimes import angle, largest_turn, rebuilt, regimes
-
-
-def put(*path, value):
-    """Return a function that puts a value into nested numbers; a list index may be negative."""
-
-    def change(numbers):
-        place = numbers
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = value
-
-    return change
-
 
 # -- the figures ------------------------------------------------------------------------------------------
 

@@ -123,18 +123,18 @@ def test_what_fails_is_said_and_kept_apart(tmp_path, monkeypatch):
         raise ZeroDivisionError
 
     for failure, text in ((undecided, "neither yes nor no"), (bug, "ZeroDivisionError")):
-        monkeypatch.setattr(runner, "_complete", failure)
+        monkeypatch.setattr(runner, "complete", failure)
         pipe = Pipe()
         before = signal.getsignal(signal.SIGINT)
         try:
-            runner._work(("SBG-F4",), tmp_path, True, False, pipe)
+            runner.work(("SBG-F4",), tmp_path, True, False, pipe)
         finally:
             signal.signal(signal.SIGINT, before)
         [(kind, said)] = pipe.said
         assert kind == "error"
         assert text in said
-    job = runner._Job(("SBG-F4",), 1.0, error="neither yes nor no")
-    assert runner._outcome(tmp_path, "SBG-F4", job).state == "failed"
+    job = runner.Job(("SBG-F4",), 1.0, error="neither yes nor no")
+    assert runner.outcome_of(tmp_path, "SBG-F4", job).state == "failed"
 
 
 def test_numbers_survive_a_check_that_crashes(tmp_path):
@@ -145,7 +145,7 @@ def test_numbers_survive_a_check_that_crashes(tmp_path):
 
     broken = type(one)(**{name: getattr(one, name) for name in one.__slots__ if name != "check"}, check=crash)
     with pytest.raises(ZeroDivisionError):
-        runner._complete([broken], tmp_path, True, False, Pipe())
+        runner.complete([broken], tmp_path, True, False, Pipe())
     kept = store.read(tmp_path, "SBG-F4")
     assert kept is not None
     assert kept.numbers

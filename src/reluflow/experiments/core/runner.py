@@ -59,7 +59,9 @@ class Progress:
 
 
 @dataclass(slots=True)
-class _Job:
+class Job:
+    """Experiments that share a run, and how far it is."""
+
     ids: tuple[str, ...]
     minutes: float
     fraction: float = 0.0
@@ -132,7 +134,7 @@ def run_all(
         with _few_threads(jobs):
             _run_jobs(plan, folder, quick, redraw, jobs, progress)
     except KeyboardInterrupt:
-        done = [_outcome(folder, one.id, job_of[one.id]) for one in asked if job_of[one.id].ended]
+        done = [outcome_of(folder, one.id, job_of[one.id]) for one in asked if job_of[one.id].ended]
         raise Interrupted(
             f"interrupted; the {len(done)} of {len(asked)} experiments that were done are kept in {folder}, and the "
             "same command goes on with the others.",
@@ -140,7 +142,7 @@ def run_all(
         ) from None
     finally:
         write_pages(folder)
-    return [_outcome(folder, one.id, job_of[one.id]) for one in asked]
+    return [outcome_of(folder, one.id, job_of[one.id]) for one in asked]
 
 
 def _folder(folder: Path) -> Path:
@@ -162,14 +164,14 @@ def _protect(folder: Path, asked: Sequence[Experiment], quick: bool) -> None:
             raise ProblemError(f"{folder} holds the {there} run of {one.id}; name another folder for the {here} run.")
 
 
-def _grouped(asked: Sequence[Experiment], quick: bool) -> list[_Job]:
+def _grouped(asked: Sequence[Experiment], quick: bool) -> list[Job]:
     """Put experiments that share a run into one job; the dearest job first."""
     groups: dict[tuple[object, str], list[Experiment]] = {}
     for one in asked:
         groups.setdefault((one.run, repr(plain(one.settings(quick)))), []).append(one)
     # A quick run costs about the same for all; what is stored already costs next to nothing, but that is seen soon.
     cost = (lambda _one: 0.1) if quick else (lambda one: float(one.minutes))
-    found = [_Job(tuple(one.id for one in group), max(map(cost, group))) for group in groups.values()]
+    found = [Job(tuple(one.id for one in group), max(map(cost, group))) for group in groups.values()]
     return sorted(found, key=lambda job: -job.minutes)
 
 
@@ -191,7 +193,7 @@ def _few_threads(jobs: int) -> Iterator[None]:
 
 
 def _run_jobs(
-    plan: Sequence[_Job],
+    plan: Sequence[Job],
     folder: Path,
     quick: bool,
     redraw: bool,
@@ -199,13 +201,13 @@ def _run_jobs(
     progress: Callable[[Progress], None] | None,
 ) -> None:
     context = mp.get_context("spawn")
-    waiting, running = list(plan), list[_Job]()
+    waiting, running = list(plan), list[Job]()
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 job = waiting.pop(0)
                 job.pipe, theirs = context.Pipe(duplex=False)
-                job.process = context.Process(target=_work, args=(job.ids, folder, quick, redraw, theirs), daemon=True)
+                job.process = context.Process(target=work, args=(job.ids, folder, quick, redraw, theirs), daemon=True)
                 job.process.start()
                 theirs.close()
                 running.append(job)
@@ -225,7 +227,7 @@ def _run_jobs(
                 job.process.join()
 
 
-def _listen(job: _Job) -> bool:
+def _listen(job: Job) -> bool:
     """Take in what a job has said; True when it has ended."""
     if job.pipe is None or job.process is None:
         return False
@@ -247,11 +249,11 @@ def _listen(job: _Job) -> bool:
     return False
 
 
-def _work(ids: tuple[str, ...], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
+def work(ids: tuple[str, ...], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
     """Do one job, in its own process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its children
     try:
-        _complete([experiment(one) for one in ids], folder, quick, redraw, pipe)
+        complete([experiment(one) for one in ids], folder, quick, redraw, pipe)
     except ReluflowError as exc:
         pipe.send(("error", str(exc)))
     except Exception:  # a bug in one experiment: said in full, and the others go on
@@ -260,7 +262,8 @@ def _work(ids: tuple[str, ...], folder: Path, quick: bool, redraw: bool, pipe: C
         pipe.close()
 
 
-def _complete(group: Sequence[Experiment], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
+def complete(group: Sequence[Experiment], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
+    """Compute what is missing of experiments that share a run, judge and draw all of them."""
     stored = [(one, store.read(folder, one.id)) for one in group]
     good = {one.id: found for one, found in stored if found and (redraw or store.is_current(found, one, quick))}
     if not good:
@@ -285,7 +288,8 @@ def _complete(group: Sequence[Experiment], folder: Path, quick: bool, redraw: bo
         store.save_figure(folder, one, found.numbers)
 
 
-def _outcome(folder: Path, name: str, job: _Job) -> Outcome:
+def outcome_of(folder: Path, name: str, job: Job) -> Outcome:
+    """Read off the folder what became of an experiment."""
     found = None if job.error else store.page_of(folder, name)
     if found is None:
         return Outcome(name, "failed", {}, 0.0, job.error or "it left nothing behind.")

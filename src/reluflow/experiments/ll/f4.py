@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,10 +10,9 @@ import numpy as np
 from ...problem import Network
 from ...problem.types import Array
 from ...report.panels import boundary, samples, sheet
-from ..core.experiment import Expectation, Experiment, Numbers, at_least
+from ..core.experiment import Expectation, Numbers, at_least
 from .common import plot_zero
-from .tab1 import UNSTATED
-from .teacher import PARAMETERS, QUICK, run
+from .tab1 import EXPERIMENT as TABLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,17 +77,13 @@ def plot(numbers: Numbers) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    TABLE,
     id="LL-F4",
     title="Nets from small weights have the boundary of the support vector machine",
     caption="One panel a number of training points, the first draw of LL-TAB1: output of the net (lighter is higher) "
     "in the plane of the teacher and a random direction, its boundary (white), that of the support vector machine "
     "(dashed), that of the teacher (dotted, vertical), and the training points projected to the plane.",
-    run=run,
     check=check,
     plot=plot,
-    parameters=PARAMETERS,
-    quick=QUICK,
-    unstated=UNSTATED,
-    minutes=8,
 )

@@ -43,7 +43,7 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         "speed": problem.speed,
         "sum_norms": [float(np.linalg.norm(plus)), float(np.linalg.norm(minus))],
         "cos_sums": float(plus @ minus / np.linalg.norm(plus) / np.linalg.norm(minus)),
-        "pairs": _pairs(data),
+        "pairs": pair_shares(data),
         "gram": _gram(data),
         "descent": {**_curves(trained), "start_cosine": float(np.nanmax(np.abs(_to_sums(trained)[0])))},
         "images": _images(raw, trained),
@@ -86,7 +86,7 @@ def _curves(run: Trajectory) -> Numbers:
     }
 
 
-def _pairs(data: Dataset) -> Numbers:
+def pair_shares(data: Dataset) -> Numbers:
     """Share of pairs of different images whose inner product has the sign of the product of their labels."""
     right = np.zeros((2, data.n))  # of the same class, of different ones
     for first in range(0, data.n, _ROWS):

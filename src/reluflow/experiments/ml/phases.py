@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
     """Descend with batches and measure at the end of epochs; the flow from the same start on some of the images."""
     data = thinned(parameters["data"]).centered()
-    problem = _problem(data, parameters)
+    problem = posed(data, parameters)
     epochs, batch = int(parameters["epochs"]), int(parameters["batch"])
     each = -(-data.n // batch)
     ends = [e * each for e in range(0, epochs + 1, int(parameters["every"]))]
@@ -45,14 +45,12 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         "descent": _measured(trained, length, lambda part: tell(0.5 + 0.4 * part)),
     }
     few = thinned(parameters["data"], int(parameters["flow_samples"])).centered()
-    exact = flow(
-        _problem(few, parameters), {"time": epochs * length}, rtol=float(parameters["flow_rtol"]), progress=False
-    )
+    exact = flow(posed(few, parameters), {"time": epochs * length}, rtol=float(parameters["flow_rtol"]), progress=False)
     found["flow"] = {**_measured(exact, length, lambda _part: tell(0.95)), "samples": few.n}
     return found
 
 
-def _problem(data: Dataset, parameters: Mapping[str, Any]) -> Problem:
+def posed(data: Dataset, parameters: Mapping[str, Any]) -> Problem:
     """Both layers from Gaussian weights; or the first one alone, below output weights +1 and -1 with fair signs."""
     problem = problem_of(data, parameters, int(parameters["seed"]))
     if parameters["train"] == "both":

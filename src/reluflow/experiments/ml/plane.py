@@ -41,7 +41,7 @@ def train(data: Dataset, parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         entry: Numbers = {
             "seed": seed,
             **_curves(run),
-            "counts": {how: [_counts(data, net) for net in chosen] for how, chosen in nets.items()},
+            "counts": {how: [cone_counts(data, net) for net in chosen] for how, chosen in nets.items()},
             "flow": _curves(exact, step),
         }
         if k == 0:
@@ -67,12 +67,12 @@ def _curves(run: Trajectory, step: float = 0.0) -> Numbers:
         "rank": run.stable_rank(),
     }
     if not step:
-        counts = [_counts(data, net) for net in run.networks()]
+        counts = [cone_counts(data, net) for net in run.networks()]
         found |= {key: [count[key] for count in counts] for key in ("trapped", "outside")}
     return found
 
 
-def _counts(data: Dataset, net: Network) -> Numbers:
+def cone_counts(data: Dataset, net: Network) -> Numbers:
     """Count neurons in their own cone or dead, and those alive by sign; how far and how large they are."""
     # A neuron that dies stays on the hyperplane of the last sample it loses, where its inner product is rounding.
     U, units = net.directions, data.X / data.norms[:, None]

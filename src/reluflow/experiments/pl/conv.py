@@ -99,15 +99,15 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
 
 def _pictures(parameters: Mapping[str, Any]) -> tuple[Dataset, Dataset]:
     """Return training and test images, of 28 x 28 pixels."""
-    data = _enlarged(dataset(parameters["data"]))
+    data = enlarged(dataset(parameters["data"]))
     count = data.n if parameters["images"] == "all" else int(parameters["images"])
     first = Dataset(data.X[:count], data.y[:count], name=data.name)
     if parameters["test"] == "rest":
         return first, Dataset(data.X[count:], data.y[count:], name=data.name)
-    return first, _enlarged(dataset(parameters["test"]))
+    return first, enlarged(dataset(parameters["test"]))
 
 
-def _enlarged(data: Dataset) -> Dataset:
+def enlarged(data: Dataset) -> Dataset:
     """Make 8 x 8 images 28 x 28: every pixel three wide and three high, and a margin of two."""
     if data.d == 784:
         return data
@@ -187,8 +187,8 @@ def _compared(points: Array, y: Array) -> dict[str, Any]:
             "counts": np.histogram(part, edges)[0],
         }
     found["centred"] = _centred(points, y)
-    found["above"] = _above(np.concatenate([products.minus, products.plus]), products.cross)
-    found["above_cosine"] = _above(np.concatenate([cosines.minus, cosines.plus]), cosines.cross)
+    found["above"] = share_above(np.concatenate([products.minus, products.plus]), products.cross)
+    found["above_cosine"] = share_above(np.concatenate([cosines.minus, cosines.plus]), cosines.cross)
     return found
 
 
@@ -202,7 +202,7 @@ def _centred(points: Array, y: Array) -> dict[str, float]:
     }
 
 
-def _above(one: Array, other: Array) -> float:
+def share_above(one: Array, other: Array) -> float:
     """Return the chance that a number of the first kind is larger than one of the second (a tie counts half)."""
     ordered = np.sort(other)
     below = np.searchsorted(ordered, one, "left") + np.searchsorted(ordered, one, "right")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...problem.types import Array
-from ..core.experiment import Expectation, Experiment, Numbers, at_least, between, not_judged
+from ..core.experiment import Expectation, Numbers, at_least, between, not_judged
 from .common import plot_legend
-from .conv import PARAMETERS, QUICK, UNSTATED, run
+from .f3 import EXPERIMENT as FEATURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ def check(numbers: Numbers) -> list[Expectation]:
     """Few singular values, three clusters of rows."""
     head = numbers["end"]["head"]
     values = np.asarray(head["singular_values"], dtype=float)
-    inner, groups = _check_clusters(head)
+    inner, groups = check_clusters(head)
     signs = np.sign(np.asarray(head["outs"], dtype=float))
     sizes = f"{int(inner.sum())} near the origin, {' and '.join(str(g.size) for g in groups)} outside"
     found = [
@@ -60,7 +61,7 @@ def check(numbers: Numbers) -> list[Expectation]:
     ]
 
 
-def _check_clusters(head: Any) -> tuple[Array, list[Array]]:
+def check_clusters(head: Any) -> tuple[Array, list[Array]]:
     """Tell which rows are near the origin, and split the others by direction into two (two means on the circle)."""
     rows = np.asarray(head["projected"], dtype=float)
     far = np.linalg.norm(rows, axis=1)
@@ -102,7 +103,8 @@ def plot(numbers: Numbers) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    FEATURES,
     id="PL-F4",
     title="First linear layer of a convolutional net on the digits 0 and 1",
     caption=(
@@ -110,11 +112,6 @@ EXPERIMENT = Experiment(
         "in the plane of the two first singular directions, told apart by the sign of the last layer. Right: the ten "
         "largest singular values while training. The net is not a two-layer net: there is no flow to draw beside it."
     ),
-    run=run,
     check=check,
     plot=plot,
-    parameters=PARAMETERS,
-    quick=QUICK,
-    unstated=UNSTATED,
-    minutes=32.0,
 )

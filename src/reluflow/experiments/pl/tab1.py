@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.experiment import Expectation, Experiment, Numbers, equals, is_so
-from .conv import PARAMETERS, QUICK, UNSTATED, run
+from ..core.experiment import Expectation, Numbers, equals, is_so
+from .f3 import EXPERIMENT as FEATURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,18 +81,14 @@ def plot(numbers: Numbers) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    FEATURES,
     id="PL-TAB1",
     title="Layers of the convolutional net",
     caption=(
         "conv(n, k, s, p): n kernels of k x k, stride s, padding p; fc(i, o): i inputs, o outputs. The first two "
         "columns are the table of the paper, as read off the net that was trained; the others follow or are choices."
     ),
-    run=run,
     check=check,
     plot=plot,
-    parameters=PARAMETERS,
-    quick=QUICK,
-    unstated=UNSTATED,
-    minutes=32.0,
 )

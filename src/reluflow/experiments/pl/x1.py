@@ -52,7 +52,7 @@ def check(numbers: Numbers) -> list[Expectation]:
         at_most(
             "late-ratio",
             f"second over first singular value {sum_log}, relative difference from the closed form ({many})",
-            max(abs(_check_late_ratio(one) / _check_closed(one)["ratio"] - 1) for one in runs),
+            max(abs(_check_late_ratio(one) / check_closed(one)["ratio"] - 1) for one in runs),
             0.01,
             "corrections are of the order of 1/log t in the two large singular values",
         ),
@@ -124,7 +124,7 @@ def _check_limit(runs: list[Any], many: str) -> list[Expectation]:
     ]
     if not decided:
         return found
-    pairs = [(end, _check_closed(one)) for end, one in zip(ends, runs, strict=True)]
+    pairs = [(end, check_closed(one)) for end, one in zip(ends, runs, strict=True)]
     cosines = [_check_cosines(end) for end in ends]
     return [
         *found,
@@ -145,7 +145,7 @@ def _check_limit(runs: list[Any], many: str) -> list[Expectation]:
         at_most(
             "shares",
             f"the positive group has the part |w+|/(|w+| + |w-|) of the whole: difference ({many})",
-            max(abs(_check_positive(end) - form["share"]) for end, form in pairs),
+            max(abs(check_positive(end) - form["share"]) for end, form in pairs),
             1e-7,
         ),
         at_most(
@@ -165,7 +165,7 @@ def _check_missing(cosines: Array) -> int:
     return int(np.isnan(cosines).sum())
 
 
-def _check_closed(one: Any) -> dict[str, float]:
+def check_closed(one: Any) -> dict[str, float]:
     """Return what the lengths of w+ and w- and their cosine say about the limit (PL-T1')."""
     plus, minus = one["data"]["lengths"]
     total = plus + minus
@@ -184,7 +184,8 @@ def _check_growth(one: Any) -> float:
     return float(np.abs(grown / [plus, minus] - 1).max())
 
 
-def _check_positive(end: Any) -> float:
+def check_positive(end: Any) -> float:
+    """Return the share of the positive groups in a limit."""
     return float(sum(group["share"] for group in end["groups"] if group["sign"] > 0))
 
 
@@ -218,7 +219,7 @@ def plot(numbers: Numbers) -> Figure:
     spectra = np.array([late["singular_values"][:4] for late in one["late"]], dtype=float)
     for k in (1, 2, 3):
         curve(c, times, spectra[:, k] / spectra[:, 0], k - 1, f"$\\sigma_{k + 1}/\\sigma_1$", marks=True)
-    c.axhline(_check_closed(one)["ratio"], color="black", ls=":", lw=1.2, label="closed form")
+    c.axhline(check_closed(one)["ratio"], color="black", ls=":", lw=1.2, label="closed form")
     c.set(xscale="log", yscale="log", xlabel="log t", title="singular values (seed 0)")
     c.legend(fontsize=8, loc="lower left")
     for k, (key, size) in enumerate(zip(("plus", "minus"), one["data"]["lengths"], strict=True)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...report.panels import sheet
-from ..core.experiment import Expectation, Experiment, Numbers, at_most
-from .digits import run
-from .digits_setup import PARAMETERS, QUICK, UNSTATED, label, plot_curve
+from ..core.experiment import Expectation, Numbers, at_most
+from .digits_setup import label, plot_curve
+from .f2 import EXPERIMENT as OUTSIDE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,15 +56,11 @@ def plot(numbers: Numbers) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    OUTSIDE,
     id="SBG-F6",
     title="The classifier becomes linear on the data for every pair of digits",
     caption="As SBG-F2, small initialisation, for six pairs of MNIST digits; mean and range of 5 starts. Dotted: 1 %.",
-    run=run,
     check=check,
     plot=plot,
-    parameters=PARAMETERS,
-    quick=QUICK,
-    unstated=UNSTATED,
-    minutes=8.0,
 )

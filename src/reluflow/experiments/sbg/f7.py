@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...report.panels import curve, sheet
-from ..core.experiment import Expectation, Experiment, Numbers, at_least, at_most
-from .digits import run
-from .digits_setup import PARAMETERS, QUICK, UNSTATED, label, plot_curve
+from ..core.experiment import Expectation, Numbers, at_least, at_most
+from .digits_setup import label, plot_curve
+from .f2 import EXPERIMENT as OUTSIDE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,17 +79,13 @@ def plot(numbers: Numbers) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = replace(
+    OUTSIDE,
     id="SBG-F7",
     title="Neurons of one sign cluster",
     caption="(a) Radius of the clusters relative to the distance of their means, (b) largest angle between two neurons "
     "of one sign, by epoch of SGD from small weights; the runs of SBG-F2 and F6, mean and range of 5 starts, and the "
     "exact flow for the Gaussian data.",
-    run=run,
     check=check,
     plot=plot,
-    parameters=PARAMETERS,
-    quick=QUICK,
-    unstated=UNSTATED,
-    minutes=8.0,
 )
