@@ -29,7 +29,7 @@ def test_the_tree_shows_every_room_once():
 
 def test_floors_stand_in_the_order_of_the_import_contract():
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    layers = next(contract for contract in config["contracts"] if contract["containers"] == ["reluflow"])["layers"]
+    layers = next(one for one in config["contracts"] if one["containers"] == ["reluflow"])["layers"]
     floors = [re.sub(r"\(\w+\)|[| ]", "", layer) for layer in layers]
     assert f"\n{' > '.join(floors)}\n" in MAP
     assert [path for path in _tree() if "/" not in path] == floors
