@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain test portable fuzz deep lint types format bench reproduce clean
+.PHONY: help explain test portable fuzz answers deep lint types format bench reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -46,6 +46,10 @@ fuzz: $(DEV)  ## random problems and bad inputs: no false alarm, no wrong limit,
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/monitors.py $(FUZZ)
 	$(PY) tests/fuzz/inputs.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/limits.py
+
+ANSWERS ?= .answers.json
+answers: $(DEV)  ## whether a change changed a number: written down the first time, compared later (minutes; ANSWERS=FILE)
+	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/answers.py $(if $(wildcard $(ANSWERS)),compare,record) $(ANSWERS)
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 

@@ -1,7 +1,7 @@
 """What an experiment leaves in the output folder, and whether it is still good.
 
 ``ID.json`` holds the numbers with all they came from. They are taken again, instead of run again, as long as the
-parameters and the code that computed them are the same: all that ``run`` reaches (see `_code`). What only judges or
+parameters and the code that computed them are the same: all that ``run`` reaches (see ``code.py``). What only judges or
 draws is not reached, and is applied anew to the stored numbers each time.
 """
 
