@@ -66,7 +66,9 @@ _NAMES = {
         "ProblemError": ("problem", "a network or a setting cannot be used as given"),
         "NotSeparable": ("problem", "no vector classifies every point"),
         "Undecided": ("problem", "neither answer could be verified; ``partial`` has what was found"),
-        "OutOfTime": ("problem", "undecided because the time limit ended first"),
+        "BudgetExceeded": ("problem", "undecided: the allowed work was used up first"),
+        "OutOfTime": ("problem", "undecided: the time limit ended first"),
+        "Interrupted": ("problem", "undecided: Ctrl-C"),
     },
 }
 

@@ -28,8 +28,10 @@ from .margins import global_max_margin as global_max_margin
 from .margins import kkt as kkt
 from .margins import linearity as linearity
 from .margins import max_margin as max_margin
+from .problem import BudgetExceeded as BudgetExceeded
 from .problem import DataError as DataError
 from .problem import Dataset as Dataset
+from .problem import Interrupted as Interrupted
 from .problem import Loss as Loss
 from .problem import Network as Network
 from .problem import NotSeparable as NotSeparable
