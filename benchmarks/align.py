@@ -21,7 +21,7 @@ import numpy as np
 import reluflow as rf
 
 
-def timed(problem: rf.Problem, repeat: int = 5) -> tuple[rf.Alignment, float, float]:
+def timed(problem: rf.Problem, repeat: int = 5) -> tuple[rf.dynamics.Alignment, float, float]:
     """Best wall and processor time of a few runs."""
     wall, cpu = np.inf, np.inf
     for _ in range(repeat):

@@ -79,7 +79,7 @@ def mnist() -> rf.Problem | None:
 
 
 @functools.cache
-def limit_of(problem: rf.Problem) -> rf.Limit:
+def limit_of(problem: rf.Problem) -> rf.dynamics.Limit:
     """Find a limit; what took minutes is not computed twice."""
     return rf.limit(problem, optimum=False, progress=False)
 
@@ -189,7 +189,7 @@ def speed(quick: bool) -> list[dict[str, Any]]:
             rows.append({"problem": name, "rtol": rtol, "seconds": taken, "drift": float(run.balance_drift().max())})
             verdict(f"log t = 1e6 on orthsep {name}, rtol {rtol:.0e}, under {goal:g} s", f"{taken:.3f} s", taken < goal)
     problem = orthsep()
-    plus, minus = rf.class_margins(problem.data)
+    plus, minus = rf.margins.class_margins(problem.data)
     best = 0.5 / (np.linalg.norm(plus.w) + np.linalg.norm(minus.w))
     run = rf.flow(problem, {"log_time": 1e9}, progress=False)
     margins, products = run.normalized_margin(), []
@@ -259,10 +259,10 @@ def limits(quick: bool) -> list[dict[str, Any]]:
     print(f"\nlimit (load {os.getloadavg()[0]:.1f})")
     rows: list[dict[str, Any]] = []
 
-    def find(name: str, problem: rf.Problem) -> tuple[rf.Limit | None, float]:
+    def find(name: str, problem: rf.Problem) -> tuple[rf.dynamics.Limit | None, float]:
         start = clock()
         try:
-            end: rf.Limit | None = limit_of(problem)
+            end: rf.dynamics.Limit | None = limit_of(problem)
             words = f"{end.kind}, margin {end.margin:.10g}, {len(end.living)} groups"
         except rf.Undecided as error:
             end, words = None, f"Undecided: {error}"
@@ -276,7 +276,7 @@ def limits(quick: bool) -> list[dict[str, Any]]:
         if problem.net.slope:  # LL-T4.3: the mean of the two slopes times half the linear margin
             known = (1 + problem.net.slope) / 4 * rf.max_margin(problem.data).margin
         else:  # PL-T1': both classes by themselves
-            plus, minus = rf.class_margins(problem.data)
+            plus, minus = rf.margins.class_margins(problem.data)
             known = 0.5 / (np.linalg.norm(plus.w) + np.linalg.norm(minus.w))
         error = abs(end.margin / known - 1) if end else np.inf
         verdict(

@@ -1,4 +1,4 @@
-"""Hard margins: speed and accuracy of `reluflow.hard_margin` beside other solvers, in one run, as ratios.
+"""Hard margins: speed and accuracy of `reluflow.margins.hard_margin` beside other solvers, in one run, as ratios.
 
     python benchmarks/margins.py [--quick] [--json] [--only NAME]
 
@@ -28,7 +28,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from reluflow import DataError, NotSeparable, hard_margin
+from reluflow import DataError, NotSeparable
+from reluflow.margins import hard_margin
 
 Array = npt.NDArray[np.float64]
 Method = Callable[[Array], Array]

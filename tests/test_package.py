@@ -34,6 +34,16 @@ def test_unknown_name_is_an_attribute_error():
         reluflow.flwo  # noqa: B018
 
 
+@pytest.mark.parametrize("part", reluflow._PARTS)
+def test_names_of_specialists_say_where_they_live(part):
+    names = set(getattr(reluflow, part).__all__) - set(reluflow._HOME_OF) - set(reluflow._PARTS)
+    assert names
+    for name in names:
+        assert hasattr(getattr(reluflow, part), name)
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'; it lives at .*reluflow\.{part}\.{name}\b"):
+            getattr(reluflow, name)
+
+
 def test_import_loads_nothing_heavy():
     code = "import sys, reluflow; print([m for m in ('numpy', 'scipy', 'numba', 'matplotlib') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import reluflow as rf
+
 README = Path(__file__).parents[1] / "README.md"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 ROUNDING = 1e-9  # numbers below it are errors of rounding, which differ from machine to machine
@@ -63,6 +65,23 @@ def test_the_readme_shows_what_is_printed():
     wrong = left_out(shown, printed)
     assert wrong is None, f"not printed there: {wrong!r}; paste this into README.md:\n{result.stdout}"
     assert shown[0] == printed[0]
+
+
+def test_the_names_of_the_table_are_there():
+    rows = re.findall(r"^\| ([\w ]+?)(?: \(optional\))? \| (.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    table = {title: names for title, names in rows if title in ("data", "the problem", "PyTorch") or title in rf._PARTS}
+    assert len(table) == 8, rows
+    seen = 0
+    for title, names in table.items():
+        plain, _, special = names.partition("in `rf.")
+        for name in re.findall(r"`(\w+)`", plain):
+            assert name in rf.__all__, (title, name)
+            seen += 1
+        part, _, rest = special.partition("`: ")
+        for name in re.findall(r"`(\w+)`", rest):
+            assert name in getattr(rf, part).__all__, (title, name)
+            seen += 1
+    assert seen > 30
 
 
 def test_the_comparison_can_fail():

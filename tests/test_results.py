@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from helpers.public import PUBLIC
+from reluflow import dynamics, margins, sectors
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +24,18 @@ def results():
     end = told.limit.network
     leaky = rf.Network([[1.0, 0.1], [-1.0, 0.0]], [1.0, -1.0], slope=0.5)
     return [
-        *(data, net, problem, problem.loss, rf.make("linsep", n=6, seed=1), rf.example("EX1"), rf.Until(time=3.0)),
+        *(data, net, problem, problem.loss, rf.make("linsep", n=6, seed=1), rf.example("EX1")),
+        dynamics.Until(time=3.0),
         *(told, told.trajectory, told.limit, *told.findings[:3], told.findings[0].conditions[0]),
         *(rf.check(problem), rf.predict(problem), rf.monitor(problem, told.trajectory), *told.predictions),
         *(told.observations[0], rf.align(problem), rf.descend(problem, step=0.1, steps=5, progress=False)),
         rf.ladder(problem, log_scales=[-9.0, -12.0]),
-        *(rf.max_margin(data), rf.class_margins(data), rf.global_max_margin(data, 0.0), rf.one_neuron(data, 0.5)),
-        *(rf.agreement_margin(data, 0.5), rf.one_signed_margins(data, 0.5), rf.kkt(data, end), rf.linearity(end)),
-        *(rf.clusters(leaky), rf.grouped_margin(data, np.sign(end.W @ data.X.T), np.sign(end.a))),
-        *(rf.extremal_directions(data, 0.0), rf.alignment_constants(data, net), rf.dead_cone(data)),
-        *(rf.cones_of(data, net.W), rf.compare(end, data, progress=False)),
+        *(rf.max_margin(data), margins.class_margins(data), rf.global_max_margin(data, 0.0)),
+        *(margins.one_neuron(data, 0.5), margins.one_signed_margins(data, 0.5), rf.kkt(data, end), rf.linearity(end)),
+        *(margins.agreement_margin(data, 0.5), margins.clusters(leaky)),
+        margins.grouped_margin(data, np.sign(end.W @ data.X.T), np.sign(end.a)),
+        *(sectors.extremal_directions(data, 0.0), sectors.alignment_constants(data, net), sectors.dead_cone(data)),
+        *(sectors.cones_of(data, net.W), rf.compare(end, data, progress=False)),
     ]
 
 
@@ -60,7 +64,7 @@ def test_same_tells_results_apart(results):
 
 
 def test_every_public_class_is_tried(results):
-    public = {getattr(rf, name) for name in rf.__all__ if inspect.isclass(getattr(rf, name))}
+    public = {one for one in PUBLIC.values() if inspect.isclass(one)}
     tried = {type(part) for one in results for part in (one if isinstance(one, (list, tuple)) else (one,))}
     assert {one for one in public if not issubclass(one, Exception)} <= tried
 
@@ -73,13 +77,13 @@ def test_results_survive_pickling_and_copying(results, again):
 
 def test_what_comes_back_still_works(results):
     by_type = {type(one): one for one in pickle.loads(pickle.dumps(results))}
-    run, early = by_type[rf.Trajectory], by_type[rf.Alignment]
+    run, early = by_type[rf.Trajectory], by_type[dynamics.Alignment]
     assert not run.log_time.flags.writeable
     with pytest.raises(TypeError):
         run.settings["step"] = 1
     assert run.at(time=run.time[2]) == run.network(2)
     assert early.directions([0.0]).shape == (1, 2, 2)
-    told = by_type[rf.Explanation]
+    told = by_type[rf.report.Explanation]
     assert told.text()
     [function] = {id(p.function): p.function for p in told.predictions if p.claim == "PL-T1'"}.values()
     assert function([[1.0, 1.0]]).shape == (1,)

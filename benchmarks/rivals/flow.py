@@ -25,7 +25,7 @@ _LONG = 10.0  # seconds of a flow beyond which it is run once for all thresholds
 class Target:
     """The certified limit, and the error of other networks against it."""
 
-    end: rf.Limit
+    end: rf.dynamics.Limit
 
     @property
     def natural(self) -> float:

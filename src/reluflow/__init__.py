@@ -110,15 +110,14 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _PARTS:
         return import_module(f".{name}", __name__)
-    home = None if name.startswith("_") else _part_with(name)
-    if home is not None:
-        return getattr(import_module(f".{home}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    text = f"module {__name__!r} has no attribute {name!r}"
+    homes = [] if name.startswith("_") else _parts_with(name)
+    raise AttributeError(f"{text}; it lives at {' and '.join(homes)}" if homes else text)
 
 
-def _part_with(name: str) -> str | None:
-    """Return the package that exports a name which is not for everybody."""
-    return next((part for part in _PARTS if name in import_module(f".{part}", __name__).__all__), None)
+def _parts_with(name: str) -> list[str]:
+    """Say where a name is that is not for everybody."""
+    return [f"{__name__}.{part}.{name}" for part in _PARTS if name in import_module(f".{part}", __name__).__all__]
 
 
 def __dir__() -> list[str]:

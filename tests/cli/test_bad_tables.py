@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.public import PUBLIC
 from reluflow.cli.app import app
 
 #: What a remedy begins with: every refusal tells the reader what to do.
@@ -300,14 +301,14 @@ def test_bad_options_are_refused_with_a_remedy(options, message):
 WRONG = [[[1]], None, 5, "nothing-here", np.zeros((0, 2)), object(), {"a": 1}]
 
 
-FUNCTIONS = [
-    name for name, home in rf._HOME_OF.items() if home != "deep" and not isinstance(getattr(rf, name), type)
-]  # of reluflow.deep: see its own tests, which need PyTorch
+FUNCTIONS = {
+    name: one for (home, name), one in PUBLIC.items() if home != "deep" and not isinstance(one, type)
+}  # of reluflow.deep: see its own tests, which need PyTorch
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_public_function_answers_a_wrong_argument_with_a_raw_error(name):
-    function, problem = getattr(rf, name), rf.as_problem("EX1", width=4)
+    function, problem = FUNCTIONS[name], rf.as_problem("EX1", width=4)
     good = {"problem": problem, "data": problem.data, "net": problem.net, "network": problem.net}
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in kinds]
@@ -325,7 +326,7 @@ def test_no_public_function_answers_a_wrong_argument_with_a_raw_error(name):
         (lambda p: rf.max_margin([[1]]), "must be a Dataset, not list; build one"),
         (lambda p: rf.ladder(p, 0.1), r"scales must be a list of numbers, e\.g\. .*, not 0\.1"),
         (lambda p: rf.ladder(p, log_scales=-3), "log_scales must be a list"),
-        (lambda p: rf.perturb(p, 0.1), "sizes must be a list"),
+        (lambda p: rf.dynamics.perturb(p, 0.1), "sizes must be a list"),
         (lambda p: rf.ladder(p.data, [0.1]), "must be a Problem, not Dataset"),
         (lambda p: rf.load(FRAME), r"load reads a file, but a DataFrame was given; Dataset\(X, y\)"),
         (lambda p: rf.load(X), "but a ndarray was given"),

@@ -6,8 +6,9 @@ import shlex
 import pytest
 from typer.testing import CliRunner
 
-from reluflow import class_margins, example
+from reluflow import example
 from reluflow.cli.app import app
+from reluflow.margins import class_margins
 
 runner = CliRunner()
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from reluflow import Dataset, Network, Problem, ProblemError, Trajectory, Until, example, initialize, save
+from reluflow import Dataset, Network, Problem, ProblemError, Trajectory, example, initialize, save
 from reluflow.cli.app import app
 from reluflow.cli.flow import parse_until
+from reluflow.dynamics import Until
 
 runner = CliRunner()
 

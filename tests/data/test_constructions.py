@@ -207,7 +207,7 @@ def test_phuong_has_the_angles_that_were_measured() -> None:
         data = rf.make("phuong", seed=seed)
         unit = data.signed / data.norms[:, None]
         mu.append((unit @ unit.T).min())
-        plus, minus = rf.class_margins(data)
+        plus, minus = rf.margins.class_margins(data)
         between.append(plus.direction @ minus.direction)
     # The ranges are those of three other draws.
     assert 0.22 <= np.median(mu) <= 0.27

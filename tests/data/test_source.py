@@ -119,7 +119,7 @@ def test_until_and_y_do_not_get_mixed_up(table):
         rf.flow(X, until=stop, y=Y, **NET),
         rf.flow(WHOLE, stop, **labels, **NET),
         rf.flow(table, stop, **labels, **NET),
-        rf.flow(str(table), rf.Until(time=0.5), **labels, **NET),
+        rf.flow(str(table), rf.dynamics.Until(time=0.5), **labels, **NET),
         rf.flow(DATA, stop, **NET),
         rf.flow(problem=as_problem(DATA, **NET), until=stop),
         rf.flow(as_problem(DATA, **NET), stop),

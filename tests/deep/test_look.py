@@ -53,7 +53,7 @@ def test_kernels_of_convolutions_are_rows():
 
 def test_correlations_on_a_known_example():
     data = rf.example("EX1").data
-    plus, minus = rf.class_margins(data)
+    plus, minus = rf.margins.class_margins(data)
     W = np.array([2 * plus.w, -minus.w, minus.w, 0 * minus.w])
     c = float(plus.direction @ minus.direction)
     free = deep.correlations(W, data)

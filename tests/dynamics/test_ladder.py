@@ -9,7 +9,7 @@ import reluflow as rf
 def test_d6_crosses_between_1e_2_and_1e_3():
     # The observed ladder: one-neuron limit 0.1 below the crossing, towards the global optimum 0.1431 above it.
     data = rf.example("D6-H12").data
-    w = rf.one_neuron(data, 0.5).w
+    w = rf.margins.one_neuron(data, 0.5).w
     draw = rf.Problem(data, rf.initialize(2, 8, "balanced", 1.0, seed=1, slope=0.5, signs=[1] * 4 + [-1] * 4))
 
     def predicted(x):
@@ -36,7 +36,7 @@ def test_near_a_local_maximum_the_margin_returns():
     # LL-T5.6 at the limit of EX1, a global maximum: small perturbations come back to its margin.
     data = rf.example("EX1").data
     best = rf.limit(rf.Problem(data, rf.initialize(2, 6, "balanced", 1e-3, seed=0, signs=[1, -1] * 3)))
-    found = rf.perturb(rf.Problem(data, best.network), [0.1], log_norm=2.0)
+    found = rf.dynamics.perturb(rf.Problem(data, best.network), [0.1], log_norm=2.0)
     assert found.margins == pytest.approx(best.margin, rel=1e-3)
     assert (found.errors < 1e-2).all()
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from helpers.doctor import every, put
-from reluflow import Dataset, Network, Problem, check, example, flow, max_margin, one_neuron
+from reluflow import Dataset, Network, Problem, check, example, flow, max_margin
 from reluflow.experiments.ll.common import ending, goals, small_start
 from reluflow.experiments.ll.f3 import KINK, LANDSCAPES, check_kind, field
 from reluflow.experiments.ll.teacher import DIMENSION, PARAMETERS, error, sliced, teacher, teacher_data
 from reluflow.experiments.ll.x1 import dataset_of, facts
 from reluflow.experiments.ll.x2 import where
+from reluflow.margins import one_neuron
 
 # -- figure 1 -------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from helpers.doctor import fill, put
-from reluflow import Dataset, align, alignment_constants, change_measures, descend, make
+from reluflow import Dataset, align, descend, make
+from reluflow.dynamics import change_measures
 from reluflow.experiments.ml import common, mnist, phases, plane
 from reluflow.experiments.ml.x1 import points
 from reluflow.problem import Network, Problem
+from reluflow.sectors import alignment_constants
 
 # -- digits -----------------------------------------------------------------------------------------------
 

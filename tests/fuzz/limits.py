@@ -149,7 +149,7 @@ def capped(cap: float, call: Callable[..., Any], *args: Any, **options: Any) -> 
         signal.signal(signal.SIGPROF, before)
 
 
-def compare(problem: rf.Problem, found: rf.Limit, verdict: Verdict) -> Outcome:
+def compare(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict) -> Outcome:
     """Hold an answer against the judge's."""
     plateaus = len(found.plateaus)
     if verdict.kind == "unsure":

@@ -36,7 +36,7 @@ class Case:
     problem: dict[str, str]  # of `Problem`
     effort: dict[str, float]  # of `explain`
 
-    def explain(self) -> rf.Explanation:
+    def explain(self) -> rf.report.Explanation:
         net = rf.initialize(self.X.shape[1], **self.start)
         problem = rf.Problem(rf.Dataset(self.X, self.y), net, **self.problem)
         return rf.explain(problem, **self.effort, progress=False)

@@ -5,17 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reluflow import (
-    Dataset,
-    NotSeparable,
-    ProblemError,
-    agreement_margin,
-    beta_crit,
-    class_margins,
-    hard_margin,
-    max_margin,
-    one_neuron,
-)
+from reluflow import Dataset, NotSeparable, ProblemError, max_margin
+from reluflow.margins import agreement_margin, beta_crit, class_margins, hard_margin, one_neuron
 
 SETTINGS = settings(deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -16,15 +16,22 @@ from reluflow import (
     Network,
     NotSeparable,
     ProblemError,
-    class_margins,
     example,
     global_max_margin,
-    grouped_margin,
     kkt,
     make,
     max_margin,
 )
-from reluflow.margins import embed, linearity, one_signed_margins, smoothed_margin, stable_rank, symmetrized_network
+from reluflow.margins import (
+    class_margins,
+    embed,
+    grouped_margin,
+    linearity,
+    one_signed_margins,
+    smoothed_margin,
+    stable_rank,
+    symmetrized_network,
+)
 
 GLOBAL = [
     (name, slope)

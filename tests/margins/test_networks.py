@@ -60,7 +60,7 @@ def test_smoothed_margin_to_all_digits(n, log_scale, train, loss):
         size = data.norms.max() * (np.linalg.norm(net.a) if train == "first" else 0.5)
         # A factor e^s is exact to the rounding of s.
         rel = 2e-15 + 2.2e-16 * abs(log_scale)
-        assert rf.smoothed_margin(data, scaled, loss, train) == pytest.approx(exact, rel=rel, abs=4e-16 * size)
+        assert rf.margins.smoothed_margin(data, scaled, loss, train) == pytest.approx(exact, rel=rel, abs=4e-16 * size)
 
 
 def test_smoothed_margin_at_scales_without_doubles():
@@ -68,20 +68,22 @@ def test_smoothed_margin_at_scales_without_doubles():
     net = draw(0)
     right = rf.Dataset(data.X, np.sign(net.outputs(data.X)))
     gamma = net.normalized_margin(right)
-    assert rf.smoothed_margin(right, net.with_log_scale(3000.0)) == pytest.approx(gamma, rel=1e-14)
+    assert rf.margins.smoothed_margin(right, net.with_log_scale(3000.0)) == pytest.approx(gamma, rel=1e-14)
     # Margins of 10^6: the gap to the margin is log n / |theta|^2.
     huge = net.with_log_scale(0.5 * np.log(1e6 / (gamma * np.exp(2 * net.log_norm()))))
     assert huge.margins(right).min() == pytest.approx(1e6)
-    assert -1e-15 <= gamma - rf.smoothed_margin(right, huge) <= 1.01 * np.log(5) * gamma / 1e6
-    assert rf.smoothed_margin(right, net.with_log_scale(-3000.0)) == -np.inf
+    assert -1e-15 <= gamma - rf.margins.smoothed_margin(right, huge) <= 1.01 * np.log(5) * gamma / 1e6
+    assert rf.margins.smoothed_margin(right, net.with_log_scale(-3000.0)) == -np.inf
     wrong = rf.Dataset(data.X, -right.y)
     q = -np.abs(net.outputs(data.X)) / np.exp(2 * net.log_norm())
-    assert rf.smoothed_margin(wrong, net.with_log_scale(3000.0)) == pytest.approx(q.sum(), rel=1e-13)
-    assert rf.smoothed_margin(wrong, net.with_log_scale(3000.0), "exponential") == pytest.approx(q.min(), rel=1e-13)
+    assert rf.margins.smoothed_margin(wrong, net.with_log_scale(3000.0)) == pytest.approx(q.sum(), rel=1e-13)
+    assert rf.margins.smoothed_margin(wrong, net.with_log_scale(3000.0), "exponential") == pytest.approx(
+        q.min(), rel=1e-13
+    )
     one = right.subset([0])
     for scale in (-3000.0, 0.0, 3000.0):
         expected = net.normalized_margin(one)
-        assert rf.smoothed_margin(one, net.with_log_scale(scale)) == pytest.approx(expected, rel=1e-14)
+        assert rf.margins.smoothed_margin(one, net.with_log_scale(scale)) == pytest.approx(expected, rel=1e-14)
 
 
 @given(seed=st.integers(0, 10**6), log_scale=st.floats(-3, 3), loss=st.sampled_from(["logistic", "exponential"]))
@@ -91,7 +93,7 @@ def test_smoothed_margin_is_below_the_margin_and_positive_when_fitted(seed, log_
     n = int(rng.integers(1, 8))
     data = rf.Dataset(rng.normal(size=(n, 3)), rng.choice([-1, 1], n))
     net = draw(seed).with_log_scale(log_scale)
-    smooth = rf.smoothed_margin(data, net, loss)
+    smooth = rf.margins.smoothed_margin(data, net, loss)
     assert smooth <= net.normalized_margin(data) + 1e-12
     total = rf.Loss(loss).value(net.margins(data)).sum()
     level = np.log(2) if loss == "logistic" else 1.0
@@ -102,7 +104,7 @@ def test_smoothed_margin_is_below_the_margin_and_positive_when_fitted(seed, log_
 def test_smoothed_margin_refuses_a_frozen_layer_without_double():
     net = rf.Network([[1.0, 0, 0]], [1.0], 0.0, 0.0, -3000.0)
     with pytest.raises(rf.ProblemError, match="frozen second layer"):
-        rf.smoothed_margin(rf.Dataset([[1.0, 0, 0]], [1]), net, "logistic", "first")
+        rf.margins.smoothed_margin(rf.Dataset([[1.0, 0, 0]], [1]), net, "logistic", "first")
 
 
 # -- symmetrised, embedded, rank --------------------------------------------------------------------------
@@ -113,7 +115,7 @@ def test_smoothed_margin_refuses_a_frozen_layer_without_double():
 def test_symmetrised_network(seed, slope):
     rng = np.random.default_rng(seed)
     net = draw(seed, slope=slope)
-    two = rf.symmetrized_network(net)
+    two = rf.margins.symmetrized_network(net)
     X = rng.normal(size=(6, 3))
     assert two.outputs(X) == pytest.approx((net.outputs(X) - net.outputs(-X)) / 2, abs=1e-12)
     assert two.log_norm() <= net.log_norm() + 1e-14
@@ -125,22 +127,22 @@ def test_symmetrised_network(seed, slope):
 def test_symmetrised_network_reaches_the_global_margin():
     w = np.array([5, 1]) / np.sqrt(26)
     net = rf.Network.balanced([w, -w, 2 * w], [1, -1, 1], 0.5)
-    assert rf.symmetrized_network(net).normalized_margin(D1) == pytest.approx(0.154441456421, abs=1e-12)
+    assert rf.margins.symmetrized_network(net).normalized_margin(D1) == pytest.approx(0.154441456421, abs=1e-12)
 
 
 def test_symmetrised_network_at_any_scale():
     net = draw(3)
-    small = rf.symmetrized_network(net.with_log_scale(-3000.0))
-    assert np.array_equal(small.W, rf.symmetrized_network(net).W)
+    small = rf.margins.symmetrized_network(net.with_log_scale(-3000.0))
+    assert np.array_equal(small.W, rf.margins.symmetrized_network(net).W)
     assert small.log_scale == -3000.0
     with pytest.raises(rf.ProblemError, match="output weight"):
-        rf.symmetrized_network(rf.Network([[1.0]], [0.0]))
+        rf.margins.symmetrized_network(rf.Network([[1.0]], [0.0]))
 
 
 def test_embedding():
     b = np.array([0.306123238943, -0.058702595473, -0.134736337762, -0.170206679871])
     two = rf.Network([[1.0, 2.0], [-3.0, 0.5]], [0.7, -1.1], 0.4, [-3000.0, -2990.0], [-3000.0, -2995.0])
-    wide = rf.embed(b, two)
+    wide = rf.margins.embed(b, two)
     assert wide.p == 4
     assert wide.W[0] == pytest.approx(two.W[0])
     assert wide.W[2] == pytest.approx(two.W[1] * b[2] / -0.224878165462, rel=1e-10)
@@ -149,18 +151,18 @@ def test_embedding():
     assert ours[0] == pytest.approx(theirs[0], rel=1e-13)
     assert ours[1] == theirs[1]
     assert wide.log_norm() == pytest.approx(two.log_norm(), abs=1e-12)
-    assert rf.kkt(D1, rf.embed(b, rf.Network([[5, 1], [-5, -1]], [26**0.5, -(26**0.5)], 0.5))).is_kkt(1e-14)
+    assert rf.kkt(D1, rf.margins.embed(b, rf.Network([[5, 1], [-5, -1]], [26**0.5, -(26**0.5)], 0.5))).is_kkt(1e-14)
 
 
 @pytest.mark.parametrize("b", [[1.0, 2.0], [-1.0], [1.0, 0.0, -1.0], [], [1.0, np.nan, -1.0], [[1.0, -1.0]], ["a"]])
 def test_embedding_needs_a_good_b(b):
     with pytest.raises(rf.ProblemError, match="b"):
-        rf.embed(b, rf.Network([[1.0], [2.0]], [1.0, 1.0]))
+        rf.margins.embed(b, rf.Network([[1.0], [2.0]], [1.0, 1.0]))
 
 
 def test_embedding_needs_two_neurons():
     with pytest.raises(rf.ProblemError, match="two neurons"):
-        rf.embed([1.0, -1.0], rf.Network([[1.0]], [1.0]))
+        rf.margins.embed([1.0, -1.0], rf.Network([[1.0]], [1.0]))
 
 
 @pytest.mark.parametrize(
@@ -170,14 +172,14 @@ def test_stable_rank_of_the_limit(data, rank):
     # Neurons on w+ and w-, of squared norms |w+| and |w-|: the limit of the flow on these data.
     plus, minus = (m.w for m in class_margins(data))
     W = np.stack([plus / np.linalg.norm(plus) ** 0.5, minus / np.linalg.norm(minus) ** 0.5])
-    assert rf.stable_rank(rf.Network(W, [1.0, -1.0], 0.0, -3000.0)) == pytest.approx(rank, abs=1e-10)
+    assert rf.margins.stable_rank(rf.Network(W, [1.0, -1.0], 0.0, -3000.0)) == pytest.approx(rank, abs=1e-10)
 
 
 def test_stable_rank_of_very_unequal_scales():
     net = rf.Network(np.eye(3), np.ones(3), 0.0, [0.0, -1000.0, 0.0])
-    assert rf.stable_rank(net) == 2.0
+    assert rf.margins.stable_rank(net) == 2.0
     with pytest.raises(rf.ProblemError, match="zero"):
-        rf.stable_rank(rf.Network([[0.0, 0.0]], [1.0]))
+        rf.margins.stable_rank(rf.Network([[0.0, 0.0]], [1.0]))
 
 
 # -- linear classifiers -----------------------------------------------------------------------------------
@@ -290,7 +292,7 @@ def test_linear_region_of_clusters(seed, slope):
     means = rng.normal(size=(2, d))
     W = np.repeat(means, k, axis=0) + rng.choice([0.0, 0.1, 0.5]) * rng.normal(size=(2 * k, d))
     net = rf.Network(W, np.repeat([0.7, -0.7], k), slope, -3000.0, 0.0)
-    both = rf.clusters(net)
+    both = rf.margins.clusters(net)
     X = rng.normal(size=(300, d))
     f = rf.Network(W, np.repeat([0.7, -0.7], k), slope).outputs(X)
     linear = X @ (both.plus - both.minus)
@@ -306,7 +308,7 @@ def test_linear_region_of_clusters(seed, slope):
 def test_the_sharp_constant_is_sharp(s, inside):
     # The threshold is (1 - slope)/(1 + slope) = 0.6 at radius 1.
     net = rf.Network([[0, 1], [0, 1], [-s + 1, 0], [-s - 1, 0]], [1, 1, -1, -1], 0.25)
-    both = rf.clusters(net)
+    both = rf.margins.clusters(net)
     scale = np.linalg.norm(net.W)
     assert both.radius * scale == pytest.approx(1)
     x = np.array([[1.0, 0.0]])
@@ -334,11 +336,11 @@ def test_refusals():
     with pytest.raises(rf.ProblemError, match="Network"):
         rf.linearity("net")
     with pytest.raises(rf.ProblemError, match="as many output weights"):
-        rf.clusters(draw(0))
+        rf.margins.clusters(draw(0))
     with pytest.raises(rf.ProblemError, match="3 features"):
-        rf.smoothed_margin(EX3, rf.Network([[1.0]], [1.0]))
+        rf.margins.smoothed_margin(EX3, rf.Network([[1.0]], [1.0]))
     with pytest.raises(rf.ProblemError, match="loss"):
-        rf.smoothed_margin(EX1, rf.Network([[1.0, 1.0]], [1.0]), "hinge")
+        rf.margins.smoothed_margin(EX1, rf.Network([[1.0, 1.0]], [1.0]), "hinge")
 
 
 def test_a_wide_network_takes_no_time_to_judge():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reluflow import Dataset, NotSeparable, ProblemError, global_max_margin, one_neuron, one_signed_margins
-from reluflow.margins import Bounds
+from reluflow import Dataset, NotSeparable, ProblemError, global_max_margin
+from reluflow.margins import Bounds, one_neuron, one_signed_margins
 
 D1 = Dataset([(0.8, 0.2), (0.3, 0.6), (0.5, -0.4)], [1, 1, 1]).symmetrized()
 D2 = Dataset([(1, 0.5), (0.8, -0.3), (0.6, 0.9), (-1, 0.3), (-0.9, -0.7)], [1, 1, 1, -1, -1])

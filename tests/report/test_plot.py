@@ -16,7 +16,7 @@ def told():
 
 
 def test_the_functions_are_alike():
-    for function in (rf.plot, rf.plot_flow, rf.plot_limit, rf.plot_alignment):
+    for function in (rf.plot, rf.report.plot_flow, rf.report.plot_limit, rf.report.plot_alignment):
         parameters = list(inspect.signature(function).parameters.values())
         assert len(parameters) == 2, function
         assert (parameters[1].name, parameters[1].default) == ("path", None)

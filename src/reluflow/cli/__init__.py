@@ -1,4 +1,4 @@
-"""The command line: one verb a module, no logic. `_common` says how a verb is added."""
+"""The command line: one verb a module, no logic. ``common.py`` says how a verb is added."""
 
 from __future__ import annotations
 

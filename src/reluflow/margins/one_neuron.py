@@ -113,7 +113,7 @@ def one_neuron(data: Dataset, slope: float, sign: int = 1) -> OneNeuron:
         raise ProblemError(
             f"with slope 0 a single neuron with output sign {sign:+d} gives 0 on the {silent.size} samples with label "
             f"{-sign:+d} that it should tell apart, so its margin cannot be positive. Use a positive slope, or "
-            "class_margins, which is what counts for ReLU."
+            "reluflow.margins.class_margins, which is what counts for ReLU."
         )
     seen = np.where(data.y == sign, 1.0, alpha)
     other = np.where(data.y == sign, alpha, 1.0)

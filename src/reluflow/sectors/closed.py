@@ -42,7 +42,8 @@ def class_sectors(data: Dataset) -> tuple[Signs, Signs]:
         i, j = wrong
         raise DataError(
             f"class_sectors needs orthogonally separable data, but samples {i} and {j} (labels {data.y[i]:+g} and "
-            f"{data.y[j]:+g}) have the wrong sign of their inner product; use extremal_directions(data) instead."
+            f"{data.y[j]:+g}) have the wrong sign of their inner product; "
+            "use reluflow.sectors.extremal_directions(data) instead."
         )
     return plus, minus
 
@@ -65,7 +66,7 @@ def _scan(data: Dataset) -> tuple[Signs, Signs, tuple[int, int] | None]:
 
 
 def closed_form(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]] | None:
-    """Maxima and minima where a formula is proved (see `_extremal`); None elsewhere."""
+    """Maxima and minima where a formula is proved (see ``extremal.py``); None elsewhere."""
     plus, minus = class_sums(data)
     if slope == 1.0:
         return _linear(data)

@@ -23,7 +23,7 @@ Four ways, tried in this order (maxima only; minima are the maxima for the label
    point. G rises in every step and there are finitely many slopes. It finds only maxima with C > 0, and nothing
    proves that there are no others.
 
-What 3 and 4 propose is then decided in integers, sector by sector (`_strict`).
+What 3 and 4 propose is then decided in integers, sector by sector (``strict.py``).
 """
 
 from __future__ import annotations

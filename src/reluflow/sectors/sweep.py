@@ -2,7 +2,7 @@
 
 The rays orthogonal to the samples cut the circle into arcs. On an open arc G is g.w with one vector g, so its only
 critical points there are g/|g| (a maximum) and -g/|g| (a minimum), if they lie on the arc. On a ray u the two one-sided
-derivatives decide (see `_strict`). Every direction is one or the other, hence the list is complete. Coordinates are
+derivatives decide (see ``strict.py``). Every direction is one or the other, hence the list is complete. Coordinates are
 integers times a power of two; nothing is rounded before the answer is written down.
 """
 

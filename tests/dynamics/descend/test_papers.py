@@ -17,7 +17,7 @@ def test_sgd_on_orthogonally_separable_data_finds_two_directions(seed):
     sigma = np.linalg.svd(run.W[-1], compute_uv=False)
     assert sigma[2] <= 0.06 * sigma[0]
     assert sigma[2] <= 0.35 * sigma[1]
-    found = cosines(run, *(solution.direction for solution in rf.class_margins(data)))[-1]
+    found = cosines(run, *(solution.direction for solution in rf.margins.class_margins(data)))[-1]
     assert (found > 0.9).mean() >= 0.5
     weight = np.exp(2 * run.log_norms[-1])
     assert weight[found > 0.9].sum() >= 0.9 * weight.sum()
@@ -35,7 +35,7 @@ def test_two_classes_are_fitted_one_after_the_other(seed):
     at = [8000, 10000, 14000, 18000, 30000]
     run = rf.descend(rf.Problem(data, net, "exponential"), step=2e-3, steps=30000, record=at)
     aligned, first, plateau, second, end = (run.settings["iteration"].index(k) for k in at)
-    cones = rf.cones_of(data, run.directions[aligned])
+    cones = rf.sectors.cones_of(data, run.directions[aligned])
     own = np.where(run.signs[aligned] > 0, cones.plus, cones.minus)
     assert (own | cones.dead).all()
     # the draws differ, and with them when the norms have grown: the ranges are those of two other draws, widened
@@ -52,7 +52,7 @@ def test_two_points_at_a_right_angle_almost(seed):
     data = rf.make("pair", delta=0.1)
     net = rf.initialize(2, width=50, scheme="gaussian", scale=1e-6, seed=seed)
     run = rf.descend(rf.Problem(data, net, "exponential"), step=2e-3, steps=14000, record=[7000])
-    cones = rf.cones_of(data, run.directions[1])
+    cones = rf.sectors.cones_of(data, run.directions[1])
     # An output weight that begins negative may turn positive late (draw 4 has one): its neuron is still on its way.
     always = (run.signs[0] > 0) & (run.signs[1] > 0)
     assert (cones.plus | cones.dead)[always].all()

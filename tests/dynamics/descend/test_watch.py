@@ -31,7 +31,7 @@ def random_problem(seed, slope=0.0, **options):
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_changes_are_derivatives_along_one_small_step(slope, loss, reduction):
     problem = random_problem(1, slope, loss=loss, reduction=reduction)
-    now = rf.change_measures(problem)
+    now = rf.dynamics.change_measures(problem)
 
     def quotients(h):
         run = rf.descend(problem, step=h, steps=1)
@@ -46,16 +46,16 @@ def test_changes_are_derivatives_along_one_small_step(slope, loss, reduction):
 
 def test_changes_of_networks_of_any_scale():
     problem = random_problem(2)
-    tiny = rf.change_measures(problem, problem.net.with_log_scale(-100.0))
-    smaller = rf.change_measures(problem, problem.net.with_log_scale(-200.0))
+    tiny = rf.dynamics.change_measures(problem, problem.net.with_log_scale(-100.0))
+    smaller = rf.dynamics.change_measures(problem, problem.net.with_log_scale(-200.0))
     # both layers at scale s: norms change like s^2, directions do not depend on s
     assert math.log(tiny.absolute / smaller.absolute) == pytest.approx(200.0)
     assert tiny.direction == pytest.approx(smaller.direction, rel=1e-12)
-    gone = rf.change_measures(problem, problem.net.with_log_scale(-3000.0))
+    gone = rf.dynamics.change_measures(problem, problem.net.with_log_scale(-3000.0))
     assert (gone.norm, gone.absolute) == (0.0, 0.0)
     assert gone.direction == pytest.approx(tiny.direction, rel=1e-12)
     zero = rf.Network(np.zeros((2, 4)), [1.0, 0.0])
-    assert rf.change_measures(problem, zero) == (0.0, 0.0, 0.0)
+    assert rf.dynamics.change_measures(problem, zero) == (0.0, 0.0, 0.0)
 
 
 def test_directions_change_first_and_norms_later():
@@ -63,7 +63,7 @@ def test_directions_change_first_and_norms_later():
     data = rf.example("ML-F6").data
     net = rf.initialize(2, width=20, scheme="gaussian", scale=1e-6)
     run = rf.descend(rf.Problem(data, net, "exponential"), step=0.02, steps=4000, record=300)
-    changes = np.array([rf.change_measures(run.problem, k) for k in run.networks()])
+    changes = np.array([rf.dynamics.change_measures(run.problem, k) for k in run.networks()])
     early = run.loss > 0.99 * run.loss[0]
     assert 10 < early.sum() < len(run) - 10
     # N is about 2 |x| q e^-q for the class being fitted: 0.01 where its loss has dropped by 1 %, e^-1 at its peak,
@@ -106,7 +106,7 @@ def test_neurons_align_with_the_class_sums_and_end_near_the_margin_directions():
     # the class that is about to be fitted is aligned: its directions converge exponentially
     heavy = run.log_norms[before] > run.log_norms[before].max() - 3
     assert aligned[before, heavy].min() > 0.98
-    limits = [solution.direction for solution in rf.class_margins(data)]
+    limits = [solution.direction for solution in rf.margins.class_margins(data)]
     late = cosines(run, *limits)
     assert late[-1, live].min() > 0.9
     assert np.nanmax(group_angles(run)[-1]) < 180

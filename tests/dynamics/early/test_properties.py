@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from reluflow import Dataset, Network, Problem, align, alignment_constants, initialize
-from reluflow.sectors import G, cones_of
+from reluflow import Dataset, Network, Problem, align, initialize
+from reluflow.sectors import G, alignment_constants, cones_of
 
 seeds = st.integers(0, 10**6)
 slopes = st.sampled_from([0.0, 0.3, 0.5, 1.0])

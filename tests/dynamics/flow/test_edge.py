@@ -211,8 +211,8 @@ def test_quantities_have_their_definitions():
     net = run.final
     assert run.margins()[-1] == pytest.approx(net.margins(EX1))
     assert run.normalized_margin()[-1] == pytest.approx(net.normalized_margin(EX1))
-    assert run.smoothed_margin()[-1] == pytest.approx(rf.smoothed_margin(EX1, net))
-    assert run.stable_rank()[-1] == pytest.approx(rf.stable_rank(net))
+    assert run.smoothed_margin()[-1] == pytest.approx(rf.margins.smoothed_margin(EX1, net))
+    assert run.stable_rank()[-1] == pytest.approx(rf.margins.stable_rank(net))
     assert run.log_norm[-1] == pytest.approx(net.log_norm())
     assert run.log_loss[-1] == pytest.approx(run.problem.log_loss(net))
     W = run.W[-1]
@@ -260,7 +260,7 @@ def test_the_end_is_the_goal_to_the_last_digit(start):
     ):
         time = {name: value for name, value in until.items() if name != "loss"}
         run = rf.flow(p, until, progress=False)
-        assert run.log_time[-1] == rf.Until(**time).goal.log_time
+        assert run.log_time[-1] == rf.dynamics.Until(**time).goal.log_time
         assert run.phases[-1].log_end == run.log_time[-1]
         assert run.events["log_time"].max(initial=-np.inf) <= run.log_time[-1]
         for net in (run.at(**time), run.at(time=run.time[-1]), run.at(log_time=run.log_time[-1])):

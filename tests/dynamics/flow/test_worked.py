@@ -98,7 +98,7 @@ def test_small_scale_limit_of_phase_two():
     W_two, a_two = limit.weights()
     assert W_two[0] == pytest.approx([0.29199, 0.07291], abs=1e-5)
     assert a_two == pytest.approx([0.30096, -0.22133], abs=1e-5)
-    goal, goal_a = rf.embed(b, limit).weights()
+    goal, goal_a = rf.margins.embed(b, limit).weights()
     errors = []
     for sigma in (1e-2, 1e-3, 1e-4):
         net = rf.Network(W_BAR, A_BAR, 0.5, np.log(sigma))

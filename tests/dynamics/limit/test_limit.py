@@ -78,7 +78,7 @@ def test_orthogonally_separable_data_reach_the_class_margins():
     data = rf.make("phuong", n=60, d=6, seed=1)
     found = end(data, 0.0, width=20, scale=1e-6, seed=0)
     confirmed(found)
-    plus, minus = rf.class_margins(data)
+    plus, minus = rf.margins.class_margins(data)
     assert found.margin == pytest.approx(1 / (2 * (1 / plus.margin + 1 / minus.margin)), rel=1e-10)
     for group in found.living:
         best = plus if group.sign > 0 else minus

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import reluflow as rf
-from reluflow import Dataset, ProblemError, class_margins, global_max_margin, max_margin
+from reluflow import Dataset, ProblemError, global_max_margin, max_margin
+from reluflow.margins import class_margins
 
 
 def of(plus, minus=()) -> Dataset:

@@ -135,7 +135,7 @@ def random_problem(seed, n=20, d=3, G=5, slope=0.4, slides=0):
     ],
 )
 def test_orthogonally_separable_data_with_one_group_a_class(data, value, w_plus, w_minus):
-    answer = rf.grouped_margin(data, both_ways(data), [1, -1], 0.0)
+    answer = rf.margins.grouped_margin(data, both_ways(data), [1, -1], 0.0)
     assert answer.value == pytest.approx(value, abs=1e-10)
     assert answer.v == pytest.approx(np.array([w_plus, w_minus]), abs=1e-10)
     plus, minus = class_margins(data)
@@ -148,7 +148,7 @@ def test_orthogonally_separable_data_with_one_group_a_class(data, value, w_plus,
 
 
 def test_multipliers_and_shares_of_ex1():
-    answer = rf.grouped_margin(EX1, both_ways(EX1), [1, -1])
+    answer = rf.margins.grouped_margin(EX1, both_ways(EX1), [1, -1])
     assert answer.multipliers == pytest.approx([0.2357022604, 0.2357022604, 0.1076923077, 0.2769230769], abs=1e-10)
     assert answer.shares == pytest.approx([0.5506934101, 1 - 0.5506934101], abs=1e-10)
     assert answer.multipliers.sum() == pytest.approx(answer.value, rel=1e-14)
@@ -161,7 +161,7 @@ def test_multipliers_and_shares_of_ex1():
 @pytest.mark.parametrize(("slope", "margin"), [(0.5, 0.154441456421), (0.25, 0.128701213684)])
 def test_symmetric_data(slope, margin):
     # The groups of the linear classifier attain (1 + slope) gamma* / 4, and the function is linear.
-    answer = rf.grouped_margin(D1, both_ways(D1), [1, -1], slope)
+    answer = rf.margins.grouped_margin(D1, both_ways(D1), [1, -1], slope)
     assert answer.margin == pytest.approx(margin, abs=1e-12)
     assert answer.v[0] == pytest.approx(-answer.v[1], abs=1e-12)
     assert answer.v[0] / np.linalg.norm(answer.v[0]) == pytest.approx(np.array([5, 1]) / np.sqrt(26), abs=1e-12)
@@ -177,7 +177,7 @@ def test_symmetric_data(slope, margin):
     ],
 )
 def test_one_group_is_one_neuron(data, slope, gamma, direction):
-    answer = rf.grouped_margin(data, data.y[None], [1], slope)
+    answer = rf.margins.grouped_margin(data, data.y[None], [1], slope)
     assert answer.margin == pytest.approx(gamma / 2, abs=1e-12)
     if direction is not None:
         assert answer.v[0] / answer.norms[0] == pytest.approx(direction, abs=1e-11)
@@ -194,7 +194,7 @@ def test_three_neurons_on_kinks(slope):
     X = np.array([[1, cot], [1, 0], [1, -cot]])
     data = rf.Dataset(np.vstack([X, -X]), [1, 1, 1, -1, -1, -1])
     patterns = np.array([[1, 1, 0, -1, -1, 0], [0, 1, 1, 0, -1, -1], [-1, -1, -1, 1, 1, 1]])
-    answer = rf.grouped_margin(data, patterns, [1, 1, -1], slope)
+    answer = rf.margins.grouped_margin(data, patterns, [1, 1, -1], slope)
     assert answer.margin == pytest.approx((1 + slope) / (2 * (1 + 1 / cos)), abs=1e-13)
     assert (answer.v * [0, 1])[2] == pytest.approx([0, 0], abs=1e-14)
     sine = np.sqrt(1 - cos**2)
@@ -210,7 +210,7 @@ def test_three_neurons_on_kinks(slope):
 @pytest.mark.parametrize("seed", range(6))
 def test_agrees_with_a_general_solver(seed, cones):
     data, patterns, signs, slope = random_problem(seed, slides=seed % 3)
-    answer = rf.grouped_margin(data, patterns, signs, slope, cones=cones)
+    answer = rf.margins.grouped_margin(data, patterns, signs, slope, cones=cones)
     value, v = raw_clarabel(data, patterns, signs, slope, cones)
     # A general solver gets the value to its tolerance and the solution to the square root of it.
     assert answer.value == pytest.approx(value, rel=1e-6)
@@ -258,7 +258,7 @@ def fifty_digits(data, patterns, signs, slope, answer, cones):
 @pytest.mark.parametrize(("seed", "cones"), [(2, True), (3, True), (7, True), (13, False), (17, False), (26, False)])
 def test_direction_to_twelve_digits(seed, cones):
     data, patterns, signs, slope = random_problem(seed, n=12, d=2 + seed % 2, G=4, slides=seed % 2)
-    answer = rf.grouped_margin(data, patterns, signs, slope, cones=cones)
+    answer = rf.margins.grouped_margin(data, patterns, signs, slope, cones=cones)
     assert answer.unique
     exact = fifty_digits(data, patterns, signs, slope, answer, cones)
     ours = answer.v[answer.living]
@@ -277,7 +277,7 @@ def test_certificate_in_exact_arithmetic():
         if not X.any(axis=1).all() or not (X @ w).all():
             continue
         data, patterns, slope = rf.Dataset(X, y), both_ways(rf.Dataset(X, y)).astype(int), 0.25
-        answer = rf.grouped_margin(data, patterns, [1, -1], slope)
+        answer = rf.margins.grouped_margin(data, patterns, [1, -1], slope)
         v = [[Fraction(float(c)) for c in row] for row in answer.v]
         lam = [Fraction(float(c)) for c in answer.multipliers]
         h = [[Fraction(1) if p > 0 else Fraction(1, 4) for p in row] for row in patterns]
@@ -329,7 +329,7 @@ def test_nothing_is_answered_wrongly(seed, cones, slope):
     if rng.random() < 0.2:
         patterns[-1], signs[-1] = patterns[0], signs[0]
     try:
-        answer = rf.grouped_margin(data, patterns, signs, slope, cones=cones)
+        answer = rf.margins.grouped_margin(data, patterns, signs, slope, cones=cones)
     except rf.NotSeparable as no:
         check_impossible(data, patterns, signs, slope, no, cones)
         return
@@ -364,10 +364,10 @@ def check_impossible(data, patterns, signs, slope, no, cones):
 
 def test_dual_norm_of_an_absent_group_decides_whether_it_helps():
     data, patterns, signs, slope = random_problem(4, n=25, d=3, G=8)
-    few = rf.grouped_margin(data, patterns[:2], signs[:2], slope)
+    few = rf.margins.grouped_margin(data, patterns[:2], signs[:2], slope)
     helped = []
     for g in range(2, 8):
-        more = rf.grouped_margin(data, patterns[[0, 1, g]], signs[[0, 1, g]], slope)
+        more = rf.margins.grouped_margin(data, patterns[[0, 1, g]], signs[[0, 1, g]], slope)
         # The dual norm of the newcomer at the old multipliers, by projecting its force onto its cone.
         h = np.where(patterns[g] > 0, 1.0, slope)
         force = (few.multipliers * signs[g] * data.y * h) @ data.X
@@ -382,34 +382,34 @@ def test_dual_norm_of_an_absent_group_decides_whether_it_helps():
 
 def test_plain_and_projected_dual_norms():
     data, patterns, signs, slope = random_problem(4, n=25, d=3, G=8)
-    answer = rf.grouped_margin(data, patterns, signs, slope)
+    answer = rf.margins.grouped_margin(data, patterns, signs, slope)
     absent = np.setdiff1d(np.arange(8), answer.living)
     assert absent.size
     assert np.all(answer.cone_dual_norms <= answer.dual_norms + 1e-14)
     assert np.all(answer.cone_dual_norms[absent] < 1)
-    free = rf.grouped_margin(data, patterns, signs, slope, cones=False)
+    free = rf.margins.grouped_margin(data, patterns, signs, slope, cones=False)
     assert free.cone_dual_norms == pytest.approx(free.dual_norms, abs=1e-14)
     assert free.value < answer.value
 
 
 def test_doubled_groups_and_points():
     data, patterns, signs, slope = random_problem(2, n=15, d=3, G=3)
-    once = rf.grouped_margin(data, patterns, signs, slope)
-    double = rf.grouped_margin(data, np.vstack([patterns, patterns]), np.concatenate([signs, signs]), slope)
+    once = rf.margins.grouped_margin(data, patterns, signs, slope)
+    double = rf.margins.grouped_margin(data, np.vstack([patterns, patterns]), np.concatenate([signs, signs]), slope)
     assert double.value == pytest.approx(once.value, rel=1e-13)
     assert double.v[:3] == pytest.approx(double.v[3:], abs=0)
     assert double.v[:3] + double.v[3:] == pytest.approx(once.v, abs=1e-13)
     assert once.unique is True
     assert double.unique is False
     index = np.concatenate([np.arange(15), np.arange(15)])
-    points = rf.grouped_margin(data.subset(index), patterns[:, index], signs, slope)
+    points = rf.margins.grouped_margin(data.subset(index), patterns[:, index], signs, slope)
     assert points.v == pytest.approx(once.v, abs=1e-13)
     assert points.multipliers.reshape(2, 15).sum(axis=0) == pytest.approx(once.multipliers, abs=1e-12)
 
 
 def test_two_hundred_groups():
     data, patterns, signs, slope = random_problem(0, n=100, d=10, G=200, slides=30)
-    answer = rf.grouped_margin(data, patterns, signs, slope)
+    answer = rf.margins.grouped_margin(data, patterns, signs, slope)
     assert answer.verified
     check_by_hand(data, patterns, signs, slope, answer)
     # A network needs at most one neuron more than there are points.
@@ -418,7 +418,7 @@ def test_two_hundred_groups():
 
 
 def test_one_point_in_one_dimension():
-    answer = rf.grouped_margin(rf.Dataset([[4.0]], [-1]), [[1], [-1]], [-1, -1], 0.0)
+    answer = rf.margins.grouped_margin(rf.Dataset([[4.0]], [-1]), [[1], [-1]], [-1, -1], 0.0)
     assert answer.v == pytest.approx(np.array([[0.25], [0.0]]))
     assert list(answer.living) == [0]
     assert answer.margin == 2.0
@@ -429,7 +429,7 @@ def test_one_point_in_one_dimension():
 
 def test_a_point_no_group_reaches():
     with pytest.raises(rf.NotSeparable, match="point 2") as caught:
-        rf.grouped_margin(EX2, [[1, 1, -1]], [1], 0.0)
+        rf.margins.grouped_margin(EX2, [[1, 1, -1]], [1], 0.0)
     assert list(caught.value.certificate) == [0, 0, 1]
     assert caught.value.residual == 0.0
 
@@ -439,7 +439,7 @@ def test_a_certificate_for_contradictory_points(cones):
     # Four points around the origin, one linear group: the weighted sum of margins cannot be positive.
     data = rf.Dataset([[1, 1], [-1, 1], [-1, -1], [1, -1]], [1, 1, 1, 1])
     with pytest.raises(rf.NotSeparable) as caught:
-        rf.grouped_margin(data, np.ones((1, 4)), [1], 1.0, cones=cones)
+        rf.margins.grouped_margin(data, np.ones((1, 4)), [1], 1.0, cones=cones)
     weights = caught.value.certificate
     assert np.abs(weights @ data.signed).max() < 1e-13
     assert caught.value.residual < 1e-13
@@ -453,17 +453,17 @@ def test_a_certificate_for_contradictory_points(cones):
 def test_equivariance(seed):
     rng = np.random.default_rng(seed)
     data, patterns, signs, slope = random_problem(seed, n=12, d=3, G=4, slides=1)
-    base = rf.grouped_margin(data, patterns, signs, slope)
+    base = rf.margins.grouped_margin(data, patterns, signs, slope)
     Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-    turned = rf.grouped_margin(rf.Dataset(data.X @ Q.T, data.y), patterns, signs, slope)
+    turned = rf.margins.grouped_margin(rf.Dataset(data.X @ Q.T, data.y), patterns, signs, slope)
     assert turned.value == pytest.approx(base.value, rel=1e-12)
     order, who = rng.permutation(12), rng.permutation(4)
-    mixed = rf.grouped_margin(data.subset(order), patterns[who][:, order], signs[who], slope)
+    mixed = rf.margins.grouped_margin(data.subset(order), patterns[who][:, order], signs[who], slope)
     assert mixed.value == pytest.approx(base.value, rel=1e-12)
-    flipped = rf.grouped_margin(data.flipped(), patterns, -signs, slope)
+    flipped = rf.margins.grouped_margin(data.flipped(), patterns, -signs, slope)
     assert flipped.value == pytest.approx(base.value, rel=1e-12)
     c = 10.0 ** rng.uniform(-6, 6)
-    scaled = rf.grouped_margin(rf.Dataset(c * data.X, data.y), patterns, signs, slope)
+    scaled = rf.margins.grouped_margin(rf.Dataset(c * data.X, data.y), patterns, signs, slope)
     assert scaled.value * c == pytest.approx(base.value, rel=1e-12)
     if base.unique:
         assert turned.v @ Q == pytest.approx(base.v, abs=1e-9 * base.value)
@@ -475,7 +475,7 @@ def test_equivariance(seed):
 def test_norms_from_one_millionth_to_a_million():
     # Each class alone decides its own group, twelve orders of magnitude apart.
     data = rf.Dataset(EX1.X * np.array([[1e-6], [1e-6], [1e6], [1e6]]), EX1.y)
-    answer = rf.grouped_margin(data, both_ways(data), [1, -1])
+    answer = rf.margins.grouped_margin(data, both_ways(data), [1, -1])
     assert answer.v[0] == pytest.approx(np.array([1 / 3, 1 / 3]) * 1e6, rel=1e-12)
     assert answer.v[1] == pytest.approx(np.array([-3 / 13, -4 / 13]) * 1e-6, rel=1e-12)
 
@@ -486,7 +486,7 @@ def test_a_tiny_margin():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     X[:, 0] = 1e-6 * y * rng.uniform(1, 2, 30)
     data = rf.Dataset(X, y)
-    answer = rf.grouped_margin(data, both_ways(data), [1, -1], 0.5)
+    answer = rf.margins.grouped_margin(data, both_ways(data), [1, -1], 0.5)
     assert answer.verified
     assert answer.margin < 1e-5
     check_by_hand(data, both_ways(data), [1, -1], 0.5, answer)
@@ -509,18 +509,20 @@ def test_a_tiny_margin():
 )
 def test_bad_input(patterns, signs, slope, match):
     with pytest.raises(rf.ProblemError, match=match):
-        rf.grouped_margin(EX1, patterns, signs, slope)
+        rf.margins.grouped_margin(EX1, patterns, signs, slope)
 
 
 def test_bad_tolerance_and_data():
     with pytest.raises(rf.ProblemError, match="tolerance"):
-        rf.grouped_margin(EX1, both_ways(EX1), [1, -1], tolerance=0)
+        rf.margins.grouped_margin(EX1, both_ways(EX1), [1, -1], tolerance=0)
     with pytest.raises(rf.ProblemError, match="Dataset"):
-        rf.grouped_margin(EX1.X, both_ways(EX1), [1, -1])
+        rf.margins.grouped_margin(EX1.X, both_ways(EX1), [1, -1])
 
 
 def test_an_unreachable_tolerance_is_undecided_and_keeps_the_solution():
     data, patterns, signs, slope = random_problem(1)
     with pytest.raises(rf.Undecided, match="only to") as caught:
-        rf.grouped_margin(data, patterns, signs, slope, tolerance=1e-30)
-    assert caught.value.partial.value == pytest.approx(rf.grouped_margin(data, patterns, signs, slope).value, rel=1e-12)
+        rf.margins.grouped_margin(data, patterns, signs, slope, tolerance=1e-30)
+    assert caught.value.partial.value == pytest.approx(
+        rf.margins.grouped_margin(data, patterns, signs, slope).value, rel=1e-12
+    )

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.linalg import qr, solve_triangular
 
-from reluflow import DataError, NotSeparable, Undecided, hard_margin, max_margin
+from reluflow import DataError, NotSeparable, Undecided, max_margin
 from reluflow.data import mnist
+from reluflow.margins import hard_margin
 
 
 def teacher(n, d, seed, shift=0.1):

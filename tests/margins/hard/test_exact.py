@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reluflow import NotSeparable, Undecided, hard_margin
+from reluflow import NotSeparable, Undecided
+from reluflow.margins import hard_margin
 
 # -- an independent oracle ----------------------------------------------------------------------------
 

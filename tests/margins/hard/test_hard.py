@@ -6,16 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reluflow import (
-    DataError,
-    Dataset,
-    MarginSolution,
-    NotSeparable,
-    Undecided,
-    class_margins,
-    hard_margin,
-    max_margin,
-)
+from reluflow import DataError, Dataset, NotSeparable, Undecided, max_margin
+from reluflow.margins import MarginSolution, class_margins, hard_margin
 
 T = 1e-10  # the worked values are printed to ten digits (twelve in the second group)
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reluflow import Dataset, NotSeparable, class_margins, hard_margin, max_margin
+from reluflow import Dataset, NotSeparable, max_margin
+from reluflow.margins import class_margins, hard_margin
 
 SETTINGS = settings(deadline=None, max_examples=80)
 SEEDS = st.integers(0, 2**32 - 1)

@@ -343,7 +343,7 @@ def test_many_dimensions():
     y = rng.choice([-1.0, 1.0], n)
     X = 0.3 * rng.normal(size=(n, d)) + y[:, None] * rng.uniform(1, 2, (n, 1)) * np.eye(d)[0] * 6
     data = rf.Dataset(X, y)
-    best = rf.grouped_margin(data, np.stack([y, -y]), [1, -1], 0.2)
+    best = rf.margins.grouped_margin(data, np.stack([y, -y]), [1, -1], 0.2)
     net = best.network()
     found = rf.kkt(data, net)
     assert found.is_kkt(1e-13)

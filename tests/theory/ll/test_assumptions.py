@@ -185,12 +185,12 @@ def test_embedding_keeps_function_norm_and_flow():
     data = rf.example("D1").data
     two = rf.Network([[0.5, 0.2], [-0.3, -0.2]], [0.6, -0.4], slope=0.5)
     b = np.array([3.0, -1.0, 4.0, -2.0])
-    wide = rf.embed(b, two)
+    wide = rf.margins.embed(b, two)
     assert np.allclose(wide.outputs(data.X), two.outputs(data.X), rtol=1e-14)
     assert wide.log_norm() == pytest.approx(two.log_norm(), abs=1e-14)
     small, large = (runs.integrate(rf.Problem(data, net), q_end=20.0) for net in (two, wide))
     assert np.allclose(small.log_time[1:], large.log_time[1:], rtol=1e-12)
-    again = rf.embed(b, rf.Network(small.W[-1], small.a[-1], 0.5))
+    again = rf.margins.embed(b, rf.Network(small.W[-1], small.a[-1], 0.5))
     assert np.allclose(again.W, large.W[-1], rtol=1e-10)
     assert np.allclose(again.a, large.a[-1], rtol=1e-10)
 

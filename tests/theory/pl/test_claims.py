@@ -238,7 +238,7 @@ def test_limit_network_is_a_kkt_point(name):
     found = next(p for p in predict(problem(data)) if p.claim == "PL-LC1")
     q = found.network.margins(data)
     assert q.min() == pytest.approx(1, rel=1e-13)
-    plus, minus = rf.class_margins(data)
+    plus, minus = rf.margins.class_margins(data)
     np.testing.assert_allclose(q, np.where(data.y > 0, data.X @ plus.w, data.X @ minus.w), rtol=1e-12)
     assert rf.kkt(data, found.network).residual <= 1e-12
     W, a = found.network.weights()

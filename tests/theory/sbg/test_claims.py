@@ -136,7 +136,7 @@ def test_linear_region_on_random_networks(seed, slope):
     W = rng.standard_normal((2 * k, d)) * rng.uniform(0.05, 1) + np.repeat(rng.standard_normal((2, d)), k, axis=0)
     net = rf.Network(W, np.repeat([1.0, -1.0], k), slope)
     X = rng.standard_normal((500, d))
-    both = rf.clusters(net)
+    both = rf.margins.clusters(net)
     lead, out = np.sign(X @ (both.plus - both.minus)), np.sign(net.outputs(X))
     for sharp in (False, True):
         inside = both.in_linear_region(X, sharp=sharp)
@@ -146,7 +146,7 @@ def test_linear_region_on_random_networks(seed, slope):
 def test_sharp_constant_cannot_be_improved():
     ex = rf.example("SBG-T5.1s")
     net, x = ex.networks["tight"], ex.data.X
-    both = rf.clusters(net)
+    both = rf.margins.clusters(net)
     scale = np.linalg.norm(net.W)  # clusters come in units of |W|
     assert both.radius * scale == pytest.approx(1.0)
     assert ((both.plus - both.minus) @ x[0]) * scale == pytest.approx(0.594)
@@ -255,7 +255,7 @@ def test_width_and_scale_cancel_in_the_margin_condition():
 def test_sufficient_not_necessary():
     """On D9 at slope 0.3 the theorem is silent, yet the flow ends in the PAR and solves its program (SBG-T6.1q)."""
     k, v = 2, 0.5
-    program = rf.agreement_margin(D9, 0.3)
+    program = rf.margins.agreement_margin(D9, 0.3)
     W = np.repeat(np.stack([program.w, program.u]), k, axis=0) + 0.05 * np.array([[1, 0], [0, 1], [-1, 0], [0, 1]])
     run = runs.integrate(problem_of(D9, 0.3, k=k, v=v, W=W), q_end=300.0, every=20)
     assert watch("SBG-T6.1", run) == [True, True]
@@ -295,7 +295,7 @@ def test_equal_slopes_at_the_outlier_rule_a_pattern_out():
     assert numbers.equal_slope_outlier(ex.data, known["signs_w"], known["signs_u"]) is None  # different slopes there
     equal = np.array([1.0, -1.0, -1.0]), np.array([-1.0, 1.0, -1.0])
     assert numbers.equal_slope_outlier(ex.data, *equal) == 2
-    program = rf.agreement_margin(ex.data, 0.5, *equal)
+    program = rf.margins.agreement_margin(ex.data, 0.5, *equal)
     assert np.allclose(program.w, -program.u, atol=1e-12)
     assert program.consistent is False
     assert numbers.equal_slope_outlier(D2, np.ones(5), np.ones(5)) is None
