@@ -73,44 +73,25 @@ def table(rows: list[list[object]], comma: str = ",") -> str:
     return "\n".join(comma.join(str(cell) for cell in row) for row in rows) + "\n"
 
 
+CELLS = ("word", "empty", "nan", "inf", "huge", "tiny")
+ROWS = ("ragged-short", "ragged-long", "label", "third-label", "no-label-value", "zero", "both-labels")
+TEXTS = {
+    "nothing": "",
+    "comments": "# a\n\n",
+    "header": "a,b,y\n",
+    "one-column": "1\n-1\n",
+    "quote": 'a,b,y\n1,"2,1\n3,4,-1\n',
+}
+OTHERS = ("npz-name", "json", "xlsx", "parquet", "random")
+ARCHIVES = ("truncated-npz", "objects", "complex", "shapes")
+KINDS = (*CELLS, *ROWS, "bytes", "utf16", *TEXTS, *OTHERS, *ARCHIVES)
+
+
 def spoiled(draw: random.Random) -> tuple[str, bytes | str, str]:
     """Spoil a good table in one way: a name for it, the content, the ending."""
     rows: list[list[object]] = [list(row) for row in GOOD]
     i, j = draw.randrange(len(rows)), draw.randrange(2)
-    kind = draw.choice(
-        [
-            "word",
-            "empty",
-            "nan",
-            "inf",
-            "huge",
-            "tiny",
-            "ragged-short",
-            "ragged-long",
-            "label",
-            "third-label",
-            "no-label-value",
-            "zero",
-            "both-labels",
-            "bytes",
-            "utf16",
-            "nothing",
-            "comments",
-            "header",
-            "one-column",
-            "quote",
-            "npz-name",
-            "json",
-            "xlsx",
-            "parquet",
-            "random",
-            "truncated-npz",
-            "objects",
-            "complex",
-            "shapes",
-        ]
-    )
-    ending = ".csv"
+    kind = draw.choice(KINDS)
     words = {
         "word": draw.choice(["abc", "1..2", "1e", "--3", "NULL?", "½", "1 2", "$5", "12%"]),
         "empty": "",
@@ -121,7 +102,23 @@ def spoiled(draw: random.Random) -> tuple[str, bytes | str, str]:
     }
     if kind in words:
         rows[i][j] = words[kind]
-    elif kind == "ragged-short":
+    elif kind in ROWS:
+        spoil_rows(kind, rows, i, draw)
+    elif kind in OTHERS:
+        return (kind, *other_file(kind, table(rows), draw))
+    elif kind in ARCHIVES:
+        return kind, spoiled_archive(kind, draw), ".npz"
+    text: bytes | str = TEXTS.get(kind, table(rows))
+    if kind == "bytes":
+        text = table(rows).encode()[:10] + bytes([0, 255, 254]) + table(rows).encode()[10:]
+    elif kind == "utf16":
+        text = table(rows).encode("utf-16")
+    return kind, text, ".csv"
+
+
+def spoil_rows(kind: str, rows: list[list[object]], i: int, draw: random.Random) -> None:
+    """Make row i too short or too long, or labels what they cannot be."""
+    if kind == "ragged-short":
         rows[1 + i % 3].pop()
     elif kind == "ragged-long":
         rows[i].append(1)
@@ -134,30 +131,21 @@ def spoiled(draw: random.Random) -> tuple[str, bytes | str, str]:
         rows[i][2] = ""
     elif kind == "zero":
         rows[i][:2] = [0.0, "-0"]
-    elif kind == "both-labels":
+    else:
         rows.append([rows[i][0], rows[i][1], -float(str(rows[i][2]))])
-    text: bytes | str = table(rows)
-    if kind == "bytes":
-        text = table(rows).encode()[:10] + bytes([0, 255, 254]) + table(rows).encode()[10:]
-    elif kind == "utf16":
-        text = table(rows).encode("utf-16")
-    elif kind in ("nothing", "comments", "header", "one-column"):
-        text = {"nothing": "", "comments": "# a\n\n", "header": "a,b,y\n", "one-column": "1\n-1\n"}[kind]
-    elif kind == "quote":
-        text = 'a,b,y\n1,"2,1\n3,4,-1\n'
-    elif kind == "npz-name":
-        ending = ".npz"
-    elif kind == "json":
-        text, ending = json.dumps(GOOD), ".json"
-    elif kind == "xlsx":
-        text, ending = b"PK\x03\x04" + draw.randbytes(300), ".xlsx"
-    elif kind == "parquet":
-        text, ending = b"PAR1" + draw.randbytes(300) + b"PAR1", ".parquet"
-    elif kind == "random":
-        text, ending = draw.randbytes(draw.randint(1, 2000)) + b"\xff\0", draw.choice([".csv", ".npz", ".npy", ".tsv"])
-    elif kind in ("truncated-npz", "objects", "complex", "shapes"):
-        text, ending = spoiled_archive(kind, draw), ".npz"
-    return kind, text, ending
+
+
+def other_file(kind: str, text: str, draw: random.Random) -> tuple[bytes | str, str]:
+    """Return content and ending of a file that is no table, or not by its name."""
+    if kind == "npz-name":
+        return text, ".npz"
+    if kind == "json":
+        return json.dumps(GOOD), ".json"
+    if kind == "xlsx":
+        return b"PK\x03\x04" + draw.randbytes(300), ".xlsx"
+    if kind == "parquet":
+        return b"PAR1" + draw.randbytes(300) + b"PAR1", ".parquet"
+    return draw.randbytes(draw.randint(1, 2000)) + b"\xff\0", draw.choice([".csv", ".npz", ".npy", ".tsv"])
 
 
 def spoiled_archive(kind: str, draw: random.Random) -> bytes:

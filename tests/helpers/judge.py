@@ -372,35 +372,16 @@ class Judge:
             tau = min(tau, min(ds, 0.1) / self.norms.max())
         elif not self.first:
             tau = min(tau, 60.0 / (max(np.sqrt((D_last * D_last).sum(1)).max(), 1e-3 * self.norms.max())))
-        G = self.gradients(act, z, E)
         near = self.near(z, self.b, tau, D_last) if self.slope < 1 else np.zeros(z.shape, bool)
-        rows, owner = [G[keep]], [keep]
         big = E > 1e-7
-        for i in keep:
-            on = near[:, i] & big
-            if on.any():  # the margin of a point near a kink is the smaller of two smooth ones
-                for h in (self.slope, 1.0):
-                    alike = act.copy()
-                    alike[on, i] = h
-                    if (alike[on, i] != act[on, i]).any():
-                        rows.append(self.gradients(alike, z, E)[i : i + 1])
-                        owner.append(np.array([i]))
-        V = np.vstack(rows)
-        owner = np.concatenate(owner)
+        V, owner = self.smooth_margins(keep, near & big[:, None], act, z, E)
         V = V + theta / (self.L * tau)
         size = np.sqrt((V * V).sum(1)).min()
         if size == 0:
             size = 1.0
         V = V / size
-        # Walls of points that nobody learns can be leaned on.
         lost = tuple(int(i) for i in np.flatnonzero(~felt))
-        leans = np.zeros((0, V.shape[1]))
-        if lost and self.slope == 0:
-            for i in lost:
-                for j in np.flatnonzero(big & (self.b * y[i] < 0) & (np.abs(z[:, i]) < 1e-6)):
-                    lean = np.zeros(V.shape[1])
-                    lean[j * X.shape[1] : (j + 1) * X.shape[1]] = -X[i] / self.norms[i]
-                    leans = np.vstack([leans, lean])
+        leans = self.leans(lost, big, z, V.shape[1])
         rows, ones = np.vstack([V, leans]), np.append(np.ones(len(V)), np.zeros(len(leans)))
         try:
             x, _ = nnls(np.vstack([rows.T, ones]), np.append(np.zeros(V.shape[1]), 1.0))
@@ -411,20 +392,45 @@ class Judge:
             return "no forces"
         p = p / p.sum()
         D = self.pulls(p, act, z, self.b, tau, near, lost) if near.any() or lost else (act * (p * y)) @ X
-        new = self.moved(D, tau)
-        new = u, b, rho = self.pushed(*new, z, lost)
-        crossed = self.crossed(z, u)
+        u, b, rho = self.pushed(*self.moved(D, tau), z, lost)
+        new, moved, turn = self.arrived(u, b, rho, theta)
+        return Step(new, float(moved), turn, self.crossed(z, u), D, float(least), lost, catching, p)
+
+    def smooth_margins(self, keep, on_kink, act, z, E):
+        """Gradients of the margins that are felt, and whose they are; at a kink it is the least of smooth ones."""
+        rows, owner = [self.gradients(act, z, E)[keep]], [keep]
+        for i in keep:
+            on = on_kink[:, i]
+            if on.any():
+                for h in (self.slope, 1.0):
+                    alike = act.copy()
+                    alike[on, i] = h
+                    if (alike[on, i] != act[on, i]).any():
+                        rows.append(self.gradients(alike, z, E)[i : i + 1])
+                        owner.append(np.array([i]))
+        return np.vstack(rows), np.concatenate(owner)
+
+    def leans(self, lost, big, z, size):
+        """Normals of the walls of points that nobody learns: they can be leaned on."""
+        leans = np.zeros((0, size))
+        if lost and self.slope == 0:
+            d = self.X.shape[1]
+            for i in lost:
+                for j in np.flatnonzero(big & (self.b * self.y[i] < 0) & (np.abs(z[:, i]) < 1e-6)):
+                    lean = np.zeros(size)
+                    lean[j * d : (j + 1) * d] = -self.X[i] / self.norms[i]
+                    leans = np.vstack([leans, lean])
+        return leans
+
+    def arrived(self, u, b, rho, theta):
+        """Where a step led: the state of it, how much the norm grew, and how the direction turned."""
         if self.first:
             grown = np.sqrt((u * u).sum())
-            turn = u.ravel() / grown - theta
-            moved = np.log(grown)
-            new = u / grown, b, rho
-        else:
-            total = 0.5 * np.logaddexp.reduce(2 * rho)
-            F = np.exp(rho - total)
-            turn = np.concatenate([(F[:, None] * u).ravel(), F * b]) - theta
-            moved = total - 0.5 * np.logaddexp.reduce(2 * self.rho)
-        return Step(new, float(moved), turn, crossed, D, float(least), lost, catching, p)
+            return (u / grown, b, rho), np.log(grown), u.ravel() / grown - theta
+        total = 0.5 * np.logaddexp.reduce(2 * rho)
+        F = np.exp(rho - total)
+        turn = np.concatenate([(F[:, None] * u).ravel(), F * b]) - theta
+        return (u, b, rho), total - 0.5 * np.logaddexp.reduce(2 * self.rho), turn
 
 
 def judge_problem(problem, seconds=10.0, **options):
