@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
@@ -37,7 +38,9 @@ def _ctrl_c():
 
 
 def pytest_sessionstart(session):
-    """Compile before the workers start, or each of them would."""
+    """Import the package before pytest does, and compile before the workers start, or each of them would."""
+    # Collecting a doctest, pytest binds a room it is the first to import over the verb of the same name.
+    import_module("reluflow.report")
     if getattr(session.config.option, "numprocesses", None):
         from reluflow import Dataset, Network, Problem, align
 
