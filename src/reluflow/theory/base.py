@@ -51,7 +51,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 4].rstrip()} ..."
 
 
-class _Record:
+class Record:
     """Common ground of the verdicts."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,20 +61,20 @@ class _Record:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, _Record):
+    if isinstance(value, Record):
         return value.to_dict()
     if isinstance(value, Network):
         scales = {"log_scale": value.log_scale, "log_scale_out": value.log_scale_out}
         return plain({"W": value.W, "a": value.a, "slope": value.slope, **scales})
     if isinstance(value, Groups):
         return plain(value._asdict())
-    if isinstance(value, tuple) and any(isinstance(item, _Record) for item in value):
+    if isinstance(value, tuple) and any(isinstance(item, Record) for item in value):
         return [_plain(item) for item in value]
     return plain(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Condition(_Record):
+class Condition(Record):
     """One requirement of a claim and whether it is met.
 
     Attributes
@@ -138,7 +138,7 @@ def conjunction(conditions: Iterable[Condition]) -> bool | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Finding(_Record):
+class Finding(Record):
     """Whether a claim applies to a problem, condition by condition.
 
     Attributes
@@ -184,7 +184,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(_Record):
+class Prediction(Record):
     """What a claim promises for a problem.
 
     Attributes
@@ -226,7 +226,7 @@ class Prediction(_Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observation(_Record):
+class Observation(Record):
     """What a run says about a claim.
 
     Attributes

@@ -224,7 +224,7 @@ class Facts:
 
     @cached_property
     def class_margins(self) -> tuple[MarginSolution | None, MarginSolution | None]:
-        """Max-margin vectors of the two classes (PL-D2), None for an empty one; raises as `class_margins`."""
+        """Max-margin vectors of the two classes (PL-D2), None for an empty one; raises as `margins.class_margins`."""
         if self.both_classes.holds:
             return class_margins(self.data)
         from ..margins import hard_margin

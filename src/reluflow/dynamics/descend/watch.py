@@ -113,7 +113,7 @@ def group_angles(run: Trajectory) -> Array:
 def linear_fraction(run: Trajectory, X: npt.ArrayLike | None = None, sharp: bool = False) -> Array:
     """Share of the points that surely get a linear answer, shape (T,) (SBG-T5.1).
 
-    The points are the training data, or ``X``: test points, say. See `reluflow.clusters` for what it needs.
+    The points are the training data, or ``X``: test points, say. See `reluflow.margins.clusters` for what it needs.
     """
     points = run.problem.data.X if X is None else np.asarray(X, dtype=np.float64)
     return np.array([clusters(net).in_linear_region(points, sharp).mean() for net in run.networks()])
