@@ -4,6 +4,7 @@ from .cells import Cells, cell_bound, enumerate_cells
 from .closed import class_sectors, class_sums
 from .cones import Cones, DeadCone, cones_of, dead_cone, driving_cone, smallest_cosine
 from .constants import AlignmentConstants, alignment_constants, harmonic_factor, initial_gap
+from .driving import DrivingSlack, driving_slack
 from .extremal import ExtremalDirections, Extremum, extremal_directions
 from .g import ClarkeSet, G, G_clarke, G_derivative, G_gradient, linear_until
 from .patterns import exact_dot, exact_signs, gram_signs, is_orthogonally_separable, sector, separability_violations
@@ -14,6 +15,7 @@ __all__ = [
     "ClarkeSet",
     "Cones",
     "DeadCone",
+    "DrivingSlack",
     "ExtremalDirections",
     "Extremum",
     "G",
@@ -27,6 +29,7 @@ __all__ = [
     "cones_of",
     "dead_cone",
     "driving_cone",
+    "driving_slack",
     "enumerate_cells",
     "exact_dot",
     "exact_signs",

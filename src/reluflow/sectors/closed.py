@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ..problem import DataError, Dataset
-from ..problem.precision import EPS
 from ..problem.types import Array, Signs
+from .driving import driving_slack
 from .exact import as_integers, rounded
 from .patterns import exact_signs, gram_signs, inseparable
 from .strict import Maximum
@@ -73,7 +73,7 @@ def closed_form(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximu
     if data.d == 1:
         return _line(data, slope)
     if slope > 0:
-        if not _pull_together(data, slope):
+        if not driving_slack(data, slope, exact=False).holds:  # clearly (LL-A.2)
             return None
         sector = data.y.astype(np.int8)
         return [_maximum(plus - slope * minus, sector)], [_minimum(minus - slope * plus, -sector)]
@@ -118,26 +118,6 @@ def _line(data: Dataset, slope: float) -> tuple[list[Maximum], list[Maximum]]:
         if level:
             (up if level > 0 else down).append(Maximum(np.array([float(u)]), value, sector))
     return up, down
-
-
-def _pull_together(data: Dataset, slope: float, block: int = 2048) -> bool:
-    """Whether ``k . y_i x_i > 0`` for all i and all k = sum h_j y_j x_j, slope <= h_j <= 1, clearly (LL-A.2)."""
-    units = data.signed / data.norms[:, None]
-    sizes = data.norms / data.norms.max()
-    worst = np.zeros(data.n)
-    error = 2 * (data.n + data.d + 8) * EPS * float(sizes.sum())
-    for lo in range(0, data.n, block):
-        rows = slice(lo, lo + block)
-        for at in range(lo, data.n, block):
-            columns = slice(at, at + block)
-            inner = units[rows] @ units[columns].T
-            inner = np.where(inner > 0, slope * inner, inner)
-            worst[rows] += inner @ sizes[columns]
-            if at > lo:
-                worst[columns] += sizes[rows] @ inner
-        if worst[rows].min() <= error:
-            return False
-    return True
 
 
 def _maximum(top: Array, sector: Signs) -> Maximum:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ...problem import Dataset, Network, Problem
 from ...problem.types import Array
-from ...sectors.exact import as_rationals, column_sums, dot, total
+from ...sectors import driving_slack
+from ...sectors.exact import as_rationals, column_sums, dot
 
 _EPS = 2.0**-52
 #: Entries up to which rational arithmetic is quick enough to settle what rounding leaves open.
 _EXACT_ENTRIES = 20_000
-_BLOCK = 1024
 #: Entries from which copies of the data are avoided.
 LARGE = 2_000_000
 
@@ -135,62 +134,8 @@ def mirror_gap(data: Dataset) -> tuple[bool, int | None, float]:
     return (True, None, 0.0) if worst is None else (False, worst, far)
 
 
-@dataclass(frozen=True, eq=False)
-class Cone:
-    r"""Whether every vector that can drive a small neuron separates the data (LL-A.2).
-
-    Attributes
-    ----------
-    holds : bool or None
-        None where rounding leaves it open.
-    slack : ndarray
-        :math:`\mu \cdot z_i - \frac{1-\alpha}{n \alpha} \sum_j \max(-z_i \cdot z_j, 0)` for the samples looked at:
-        all of them, unless a clear failure was met before the last block.
-    worst : int
-        The sample of the smallest slack.
-    exact : bool
-        Decided beyond rounding, or in rational arithmetic.
-    """
-
-    holds: bool | None
-    slack: Array
-    worst: int
-    exact: bool
-
-
-def cone(data: Dataset, slope: float) -> Cone:
-    """Slack of LL-A.2 for a positive slope, a block of samples at a time."""
-    Z, n, alpha = data.signed, data.n, slope
-    total, bend = float(data.norms.sum()), (1 - alpha) / alpha
-    found: list[Array] = []
-    for lo in range(0, n, _BLOCK):
-        inner = Z[lo : lo + _BLOCK] @ Z.T
-        found.append((inner.sum(axis=1) - bend * np.maximum(-inner, 0.0).sum(axis=1)) / n)
-        rounding = 4 * (n + data.d) * _EPS * (1 + bend) * data.norms[lo : lo + _BLOCK] * total / n
-        if (found[-1] < -rounding).any():
-            break
-    slack = np.concatenate(found)
-    worst = int(np.argmin(slack))
-    rounding = 4 * (n + data.d) * _EPS * (1 + bend) * data.norms[: slack.size] * total / n
-    if (slack < -rounding).any():
-        return Cone(False, slack, worst, True)
-    doubtful = np.flatnonzero(slack <= rounding)
-    if not doubtful.size:
-        return Cone(True, slack, worst, True)
-    if n * data.X.size > _EXACT_ENTRIES or doubtful.size > 20:
-        return Cone(None, slack, worst, False)
-    exact = [_exact_slack(data, alpha, int(i)) for i in doubtful]
-    for i, value in zip(doubtful, exact, strict=True):
-        slack[i] = float(value)
-    return Cone(all(value > 0 for value in exact), slack, int(np.argmin(slack)), True)
-
-
-def _exact_slack(data: Dataset, slope: float, i: int) -> Fraction:
-    rows = [as_rationals(row) for row in data.signed]
-    inner = [dot(rows[i], row) for row in rows]
-    alpha = Fraction(slope)
-    lost = total(-v for v in inner if v < 0)
-    return (total(inner) - (1 - alpha) / alpha * lost) / data.n
+#: Whether every vector that can drive a small neuron separates the data, and by how much (LL-A.2).
+cone = driving_slack
 
 
 def a1_sides(data: Dataset, slope: float, w: Array) -> tuple[float, float]:
