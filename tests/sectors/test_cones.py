@@ -15,6 +15,7 @@ from reluflow.sectors import (
     class_sectors,
     class_sums,
     cones_of,
+    cones_of_patterns,
     dead_cone,
     driving_cone,
     harmonic_factor,
@@ -398,3 +399,18 @@ def test_driving_cone_wants_a_vector():
         driving_cone(EX[1], [0, 0])
     with pytest.raises(ProblemError, match="4 inputs"):
         initial_gap(EX[1], Network([[1.0, 2.0, 3.0, 4.0]], [1.0]))
+
+
+def test_cones_of_many_vectors_at_once_and_of_their_own_sign():
+    data = EX[3]
+    W = np.random.default_rng(0).standard_normal((4, 50, 3))
+    found = cones_of_patterns(data.y, W @ data.X.T > 0)
+    for k in range(4):
+        plain = cones_of(data, W[k])
+        for name in ("plus", "minus", "dead"):
+            assert np.array_equal(getattr(found, name)[k], getattr(plain, name))
+    positive = np.arange(50) % 2 == 0
+    assert np.array_equal(found.own(positive)[:, positive], found.plus[:, positive])
+    assert np.array_equal(found.own(positive)[:, ~positive], found.minus[:, ~positive])
+    assert found.plus.any()
+    assert found.minus.any()

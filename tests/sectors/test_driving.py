@@ -32,7 +32,7 @@ def test_against_all_corners(slope):
     rng = np.random.default_rng(1)
     seen = set()
     for _ in range(40):
-        X = rng.normal(size=(6, 3)) + [2.0, 0.0, 0.0]
+        X = rng.normal(size=(6, 3)) + np.array([2.0, 0.0, 0.0])
         data = Dataset(X, np.ones(6))
         corners = np.where((np.arange(64)[:, None] >> np.arange(6)) & 1, 1.0, slope)
         separates = ((corners @ data.signed) @ data.signed.T > 0).all()

@@ -2,7 +2,7 @@
 
 from .cells import Cells, cell_bound, enumerate_cells
 from .closed import class_sectors, class_sums
-from .cones import Cones, DeadCone, cones_of, dead_cone, driving_cone, smallest_cosine
+from .cones import Cones, DeadCone, cones_of, cones_of_patterns, dead_cone, driving_cone, smallest_cosine
 from .constants import AlignmentConstants, alignment_constants, harmonic_factor, initial_gap
 from .driving import DrivingSlack, driving_slack
 from .extremal import ExtremalDirections, Extremum, extremal_directions
@@ -27,6 +27,7 @@ __all__ = [
     "class_sectors",
     "class_sums",
     "cones_of",
+    "cones_of_patterns",
     "dead_cone",
     "driving_cone",
     "driving_slack",

@@ -43,6 +43,10 @@ class Cones:
     minus: Flags
     dead: Flags
 
+    def own(self, positive: npt.ArrayLike) -> Flags:
+        """Vectors in the cone of their output sign: S+ where ``positive``, S- elsewhere."""
+        return np.where(positive, self.plus, self.minus)
+
     @property
     def none(self) -> Flags:
         """Vectors in none of the three."""
@@ -65,12 +69,32 @@ def cones_of(data: Dataset, w: npt.ArrayLike) -> Cones:
     (array([ True, False, False, False]), array([False, False,  True, False]), array([False, False, False,  True]))
     """
     require_dataset(data)
-    active = sector(data, w) > 0
-    positive = data.y > 0
+    return cones_of_patterns(data.y, sector(data, w) > 0)
+
+
+def cones_of_patterns(y: npt.ArrayLike, active: npt.ArrayLike) -> Cones:
+    r"""Membership in the cones of vectors of which is known where they are active (ML-D1).
+
+    For vectors whose signs come from elsewhere: a path of which they are known, or inner products beyond a tolerance.
+
+    Parameters
+    ----------
+    y : array_like of shape (n,)
+        Labels.
+    active : array_like of bool, shape (..., n)
+        Whether :math:`x_i \cdot w > 0`, one row a vector.
+
+    Examples
+    --------
+    >>> cones = cones_of_patterns([1, 1, -1], [[True, True, False], [True, False, False], [False, False, False]])
+    >>> cones.plus, cones.dead, cones.none
+    (array([ True, False, False]), array([False, False,  True]), array([False,  True, False]))
+    """
+    on, positive = np.asarray(active, dtype=bool), np.asarray(y) > 0
     return Cones(
-        np.asarray((active == positive).all(axis=-1)),
-        np.asarray((active != positive).all(axis=-1)),
-        np.asarray(~active.any(axis=-1)),
+        np.asarray((on == positive).all(axis=-1)),
+        np.asarray((on != positive).all(axis=-1)),
+        np.asarray(~on.any(axis=-1)),
     )
 
 

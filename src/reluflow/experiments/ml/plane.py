@@ -10,8 +10,13 @@ import numpy as np
 from ...dynamics import Trajectory, descend, flow
 from ...problem import Dataset, Network
 from ...report.panels import arrows, curve, samples
+from ...sectors import cones_of_patterns
 from ..core.experiment import Numbers, Tell
 from .common import problem_of, spread
+
+#: Cosine to a sample from which a neuron is active. One that dies stays on the hyperplane of the last sample it loses,
+#: where its inner product is rounding.
+_OFF = 1e-9
 
 COMMON: dict[str, Any] = {
     "width": 50,
@@ -74,25 +79,19 @@ def _curves(run: Trajectory, step: float = 0.0) -> Numbers:
 
 def cone_counts(data: Dataset, net: Network) -> Numbers:
     """Count neurons in their own cone or dead, and those alive by sign; how far and how large they are."""
-    # A neuron that dies stays on the hyperplane of the last sample it loses, where its inner product is rounding.
     U, units = net.directions, data.X / data.norms[:, None]
-    active = U @ units.T > 1e-9
-    dead, plus, minus = (
-        (~active).all(axis=1),
-        (active == (data.y > 0)).all(axis=1),
-        (active == (data.y < 0)).all(axis=1),
-    )
-    live, positive = ~dead, net.a > 0
-    own = np.where(positive, plus, minus)
-    outside = live & positive & ~plus
+    cones = cones_of_patterns(data.y, U @ units.T > _OFF)
+    live, positive = ~cones.dead, net.a > 0
+    own = cones.own(positive)
+    outside = live & positive & ~cones.plus
     with np.errstate(under="ignore"):
         square = np.exp(2 * net.log_norms)
     sums = [data.X[index].sum(axis=0) for index in (data.positives, data.negatives)]
     to_sum = np.where(positive, *(U @ total / (np.linalg.norm(total) or np.nan) for total in sums))
     nearest = (U @ units.T).max(axis=1)
     return {
-        "trapped": int((own | dead).sum()),
-        "dead": int(dead.sum()),
+        "trapped": int((own | cones.dead).sum()),
+        "dead": int(cones.dead.sum()),
         "live_plus": int((live & positive).sum()),
         "live_minus": int((live & ~positive).sum()),
         "outside": int(outside.sum()),
@@ -110,17 +109,15 @@ def plot_plane(axes: Any, numbers: Numbers, net: Numbers, title: str) -> None:
     """Draw the cones, the points, and the neurons: an arrow for the direction, a dot where the weights are."""
     X, y = np.asarray(numbers["X"], dtype=np.float64), np.asarray(numbers["y"], dtype=np.float64)
     W, a = np.asarray(net["W"], dtype=np.float64), np.asarray(net["a"], dtype=np.float64)
-    dead = (W @ X.T <= 0).all(axis=1)
+    dead = cones_of_patterns(y, W @ X.T > 0).dead
     arrows(axes, W, np.where(dead, 0.0, np.sign(a)))
     samples(axes, X, y, 120.0)
     for sign, mark, colour in ((1, "o", "#0072B2"), (-1, "s", "#D55E00")):
         axes.plot(*W[(np.sign(a) == sign) & ~dead].T, mark, ms=3.5, color=colour, zorder=5)
     reach = max(1.15, 1.1 * float(np.abs(W).max()))
     line = np.linspace(-reach, reach, 300)
-    active = np.stack(np.meshgrid(line, line), axis=-1) @ X.T > 0
-    kind = np.select(
-        [~active.any(axis=-1), (active == (y > 0)).all(axis=-1), (active != (y > 0)).all(axis=-1)], [0.0, 1.0, 2.0], 3.0
-    )
+    cones = cones_of_patterns(y, np.stack(np.meshgrid(line, line), axis=-1) @ X.T > 0)
+    kind = np.select([cones.dead, cones.plus, cones.minus], [0.0, 1.0, 2.0], 3.0)
     tints = ("#D9D9D9", "#D8ECFA", "#FBE3D4", "#FFFFFF")
     axes.contourf(line, line, kind, levels=(-0.5, 0.5, 1.5, 2.5, 3.5), colors=tints, zorder=0)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")

@@ -12,7 +12,7 @@ from ...dynamics import align
 from ...problem import Dataset, Network, Problem, initialize
 from ...problem.types import Array
 from ...report.panels import curve, sheet
-from ...sectors import alignment_constants
+from ...sectors import alignment_constants, cones_of_patterns
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_most, equals, is_so
 
 if TYPE_CHECKING:
@@ -54,14 +54,13 @@ def points(family: str, mu: float, count: int) -> Dataset:
 def _measure(data: Dataset, parameters: Mapping[str, Any], seed: int) -> Numbers:
     net = initialize(data.d, int(parameters["neurons"]), "balanced", log_scale=-30.0, seed=seed)
     early = align(Problem(data, net, "exponential", "sum"))
-    active = early.pattern > 0
-    own = np.where(net.a[:, None] > 0, data.y > 0, data.y < 0)
+    cones = cones_of_patterns(data.y, early.pattern > 0)
     bounds, alone = alignment_constants(data, net), alignment_constants(data)
     return {
         "mu": bounds.mu,
         "time": float(early.last_event.max()),
         "median": float(np.median(early.last_event)),
-        "trapped": float(((active == own).all(axis=1) | ~active.any(axis=1)).mean()),
+        "trapped": float((cones.own(net.a > 0) | cones.dead).mean()),
         "t_1": bounds.t_1,
         "t_1_sharp": bounds.t_1_sharp,
         "c": bounds.c,
