@@ -98,6 +98,10 @@ def test_checks_before_training():
     found = agreement_margin(D3, 0.5)
     assert found.beta == pytest.approx(0.457713178800, abs=1e-11)
     assert found.slope * found.radius == pytest.approx(0.531507290637, abs=1e-11)
+    assert found.wide_enough
+    narrow = agreement_margin(D3, 0.9)
+    assert narrow.gamma_phi < narrow.slope * narrow.radius
+    assert not narrow.wide_enough
 
     found = agreement_margin(D9, 0.1)
     assert found.consistent is False

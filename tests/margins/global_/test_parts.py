@@ -145,6 +145,7 @@ def test_a_small_budget_still_gives_a_bracket():
     assert hasty.lower <= best.upper
     assert hasty.upper >= best.lower
     assert not hasty.exact
+    assert hasty.iterations == 1 < best.iterations < 100
 
 
 def test_polish_reaches_rounding():
