@@ -182,6 +182,20 @@ def test_chain(angles, log_sizes):
     assert all(a <= b + 1e-9 for a, b in itertools.pairwise(stops))
 
 
+def test_a_limit_of_several_is_said_to_be_one_of_them():
+    # In planes of their own the neurons of each pair begin exactly on the hyperplanes of the other.
+    data = rf.Dataset([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1, 1, 1])
+    net = rf.Network.balanced([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [1, 1])
+    found = rf.limit(rf.Problem(data, net), optimum=False)
+    item = next(item for item in found.evidence if item.name == "branches")
+    assert (item.value, item.holds) == (2, None)  # each neuron could as well stay off the other's points
+    # Beside them it does: what it sees is orthogonal to the points of the other, which keep their distance for ever.
+    beside = rf.Network.balanced([[0.0, 1.0, -0.01], [0.001, -0.01, 1.0]], [1, 1])
+    found = rf.limit(rf.Problem(data, beside), optimum=False)
+    assert all(item.holds for item in found.evidence)
+    assert found.margin == pytest.approx(1 / 4, rel=1e-9)
+
+
 def test_the_judge_goes_through_a_chain():
     verdict = judge_problem(chain((75, 72), (-20.0, -100.0)))
     assert verdict.margin == pytest.approx(1 / 8, rel=1e-6)

@@ -17,6 +17,7 @@ import numpy as np
 from ...margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
 from ...problem.types import Array, Flags, Index, Signs
+from ...sectors import exact_signs
 from ..flow.field import Geometry
 from ..flow.state import State, moving, pattern_of
 
@@ -243,6 +244,9 @@ def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, 
     larger margin, this network is the best there too, and it does not matter.
     """
     touched = _touched(data, v, pattern)
+    if slope == 0:
+        for g in np.flatnonzero(touched.any(axis=1)):
+            touched[g, touched[g]] = ~keeps_apart(data, pattern[g], np.flatnonzero(touched[g]))
     walls = grazing = 0
     for g in np.flatnonzero(touched.any(axis=1)):
         beyond = pattern.copy()
@@ -255,6 +259,15 @@ def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, 
             better = True
         walls, grazing = walls + better, grazing + (not better)
     return walls, grazing
+
+
+def keeps_apart(data: Dataset, pattern: Signs, points: Index) -> Flags:
+    """Which points, not seen by a ReLU group, are exactly orthogonal to all that it sees.
+
+    However far it grows its product with such a point stays the same, so that it never comes to see it.
+    """
+    seen = exact_signs(data.X[points], data.X[pattern > 0])
+    return np.asarray((pattern[points] < 0) & ~seen.any(axis=1))
 
 
 def _within(X: Array, held: Array) -> Array:

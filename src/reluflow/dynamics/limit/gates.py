@@ -18,9 +18,8 @@ import numpy as np
 from ...problem import Dataset
 from ...problem.types import Array, Index
 from ...problem.words import count
-from ...sectors import exact_signs
 from ..trajectory import Trajectory
-from .candidate import WALL, Candidate, LimitGroup
+from .candidate import WALL, Candidate, LimitGroup, keeps_apart
 from .future import Future
 
 QUIET = 100.0  #: |theta|^2 must have grown by this factor since the last event
@@ -144,10 +143,9 @@ def _lost(look: Look) -> tuple[float, bool, str]:
     apart = True
     for g, row in zip(look.found.living_groups, cosines, strict=True):
         edge = lost[np.abs(row) <= WALL]
-        felt = np.flatnonzero(g.pattern > 0)
         if edge.size:
             now = look.run.directions[-1][g.neurons] @ data.X[edge].T / data.norms[edge]
-            apart &= bool((now < -WALL).all() and not exact_signs(data.X[felt], data.X[edge]).any())
+            apart &= bool((now < -WALL).all() and keeps_apart(data, g.pattern, edge).all())
     beyond = float(cosines.max())
     words = "negative" if beyond < -WALL else "not positive"
     text = f"on the {count(lost.size, 'lost point')} every living group is {words}, cosine at most {beyond:.2e}"

@@ -182,9 +182,14 @@ def _search(march: March, max_log_time: float) -> Limit:
     state, log_time, _ = begin(march, Until(log_time=max_log_time))
     way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH))
     try:
-        return _confirmed(way)
+        found = _confirmed(way)
     finally:
         way.in_time()
+    ridges = int((found.trajectory.events["kind"] == "ridge").sum())
+    if not ridges:
+        return found
+    text = f"the flow may go on in several ways at {count(ridges, 'place')} (events `ridge`); this is the limit of one"
+    return replace(found, evidence=(*found.evidence, Evidence("branches", float(ridges), None, text)))
 
 
 def _confirmed(way: Way) -> Limit:
