@@ -49,6 +49,21 @@ def test_every_promise_on_orthogonally_separable_data_is_kept(ex1):
     assert all(o.consistent for o in compared)
 
 
+def test_the_early_phase_is_solved_once_and_every_snapshot_made_once(monkeypatch, tmp_path):
+    from reluflow.dynamics.early import alignment
+
+    solved, made = [], []
+    run, init = alignment.run, rf.Network.__init__
+    monkeypatch.setattr(alignment, "run", lambda *args: (solved.append(1), run(*args))[1])
+    monkeypatch.setattr(rf.Network, "__init__", lambda self, *args, **kw: (made.append(1), init(self, *args, **kw))[1])
+    found = explained("EX1", width=6)
+    found.html(tmp_path / "page.html")
+    assert found.limit.trajectory.early is not None
+    # One for the problem. Neurons that vanish are followed beyond the limit by early phases of their own.
+    assert len(solved) <= 1 + sum(e.name == "vanishing" for e in found.limit.evidence)
+    assert len(made) <= 1.3 * len(found.trajectory) + 60
+
+
 def test_what_theory_covers_is_not_listed_as_beyond_it(ex1):
     assert any(sight.covered_by for sight in ex1.sights)
     assert ex1.summary.uncovered == ()

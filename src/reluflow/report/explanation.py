@@ -14,12 +14,12 @@ import numpy as np
 
 from ..data import takes_data
 from ..dynamics import Limit, Trajectory, limit
+from ..dynamics.accuracy import margin_rounding
 from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
 from ..problem.files import writing
 from ..problem.plain import plain
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
-from ..theory.accuracy import margin_rounding
 from .headline import headline
 from .sights import Sight, sights
 
@@ -268,7 +268,14 @@ def explain(
         if not cut.interrupted:
             try:
                 with part_of_time(_FOR_FLOW):
-                    end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
+                    end = limit(
+                        problem,
+                        rtol=rtol,
+                        max_log_time=max_log_time,
+                        max_steps=max_steps,
+                        alignment=facts.solved_alignment,
+                        progress=progress,
+                    )
             except KeyboardInterrupt:
                 cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
             except Undecided as error:

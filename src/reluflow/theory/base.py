@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from math import inf, log
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network
@@ -21,7 +23,7 @@ from ..problem.plain import plain
 from ..problem.types import Array, Index
 
 if TYPE_CHECKING:
-    from ..dynamics import Trajectory
+    from ..dynamics import Measures
     from .facts import Facts
 
 Evidence = Literal["proved", "numerical", "assumed"]
@@ -265,7 +267,8 @@ class Claim:
     """One statement of a paper.
 
     A subclass sets the class attributes and overrides `conditions`, and of the rest what the statement is about.
-    Methods receive `Facts`, where quantities that several claims need are computed once.
+    Methods receive `Facts`, where quantities of the problem that several claims need are computed once, and `Measures`,
+    where the same is done for a run.
 
     Attributes
     ----------
@@ -304,8 +307,8 @@ class Claim:
         """Constants of the statement for this problem."""
         return {}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
-        """Compare a run with the promise."""
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:  # noqa: ARG002
+        """Compare what was measured along a run with the promise."""
         return ()
 
     # -- for subclasses --------------------------------------------------------------------------------
@@ -321,8 +324,28 @@ class Claim:
         kept = None if consistent is None else bool(consistent)  # not NumPy's
         return Observation(self.id, kept, measured, predicted, where, text)
 
+    def judged(self, seen: Measures, kept: bool | None, text: str, *numbers: Any) -> Observation:
+        """Build an observation; what a discrete run breaks is not held against a statement about the flow."""
+        if kept is False and seen.run.method != "flow":
+            return self.seen(None, f"{text} (a run of {seen.run.method}; the statement is about the flow)", *numbers)
+        return self.seen(kept, text, *numbers)
+
     @classmethod
     def status(cls) -> tuple[str, ...]:
         """Say what is implemented: of ``checked``, ``predicted``, ``bounded``, ``monitored``."""
         words = {"conditions": "checked", "prediction": "predicted", "bounds": "bounded", "observe": "monitored"}
         return tuple(word for name, word in words.items() if getattr(cls, name) is not getattr(Claim, name))
+
+
+def when(log_time: float) -> str:
+    """Write a time for people.
+
+    >>> when(0.0), when(-np.inf), when(1e4)
+    ('t = 1', 't = 0', 'log t = 10000')
+    """
+    return f"t = {np.exp(log_time):.4g}" if log_time < 14 else f"log t = {log_time:.6g}"
+
+
+def log_of(time: float) -> float:
+    """Log of a time, -inf for the start."""
+    return log(time) if time > 0 else -inf

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..dynamics import Alignment, Trajectory, align
+from ..dynamics import Alignment, align
 from ..margins import MarginSolution, class_margins, max_margin
 from ..problem import Dataset, Loss, Network, NotSeparable, Problem, ProblemError
 from ..problem.types import Array, Index
@@ -66,10 +66,6 @@ class Facts:
             self._memory[name] = compute()
         value: Value = self._memory[name]
         return value
-
-    def once_of(self, run: Trajectory, name: str, compute: Callable[[], Value]) -> Value:
-        """Do the same for a value that belongs to a run; it is kept with it, so that no other run can take its id."""
-        return self.once(f"{name} {id(run)}", lambda: (run, compute()))[1]
 
     # -- the problem itself -----------------------------------------------------------------------------
 
@@ -244,6 +240,11 @@ class Facts:
     def alignment(self) -> Alignment:
         """The exact early phase; seconds on large data, so `check` must not need it."""
         return align(self.problem)
+
+    @property
+    def solved_alignment(self) -> Alignment | None:
+        """The early phase if somebody has asked for it already."""
+        return self.__dict__.get("alignment")
 
     @cached_property
     def groups(self) -> Groups:

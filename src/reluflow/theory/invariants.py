@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics import Trajectory
+from ..dynamics import Measures, Trajectory
+from ..dynamics.accuracy import rounding
 from ..problem import check_time
 from ..problem.types import Array, Flags
-from .accuracy import accuracy, rounding
-from .base import Claim, Condition, Observation
+from .base import Claim, Condition, Observation, when
 from .facts import Facts
-from .watch import judged, when
 
 
 class Balance(Claim):
@@ -26,17 +25,18 @@ class Balance(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (facts.both_layers,)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        drift, tol = run.balance_drift(), 4 * accuracy(run).sizes  # squares, now and at the start
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        drift, tol = seen.balance_drift, 4 * seen.error.sizes  # squares, now and at the start
         worst = int(np.argmax(drift))
         text = f"largest relative drift of a_j^2 - |w_j|^2: {drift[worst]:.3g} at {when(run.log_time[worst])}."
-        found = [judged(self, run, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
+        found = [self.judged(seen, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
         held = facts.net.log_outs >= facts.log_norms - rounding(facts.log_norms)
         held &= facts.signs != 0
         flipped = held & (run.signs != facts.signs).any(axis=0)
         j = int(np.argmax(flipped))
         text = f"neuron {j} changes the sign of its output." if flipped.any() else "no such a_j changes sign."
-        found.append(judged(self, run, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
+        found.append(self.judged(seen, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
         return tuple(found)
 
 
@@ -52,9 +52,10 @@ class Pairs(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (facts.both_layers,)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         units = facts.data.X / facts.data.norms[:, None]
-        worst, where, pairs, on = 0.0, None, 0, accuracy(run).kink
+        worst, where, pairs, on = 0.0, None, 0, seen.error.kink
         before: Array | None = None
         for k in range(len(run)):
             check_time("going through the run")
@@ -63,7 +64,7 @@ class Pairs(Claim):
                 stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
                 stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
-                stable &= accuracy(run).followed(k - 1) & accuracy(run).followed(k)
+                stable &= seen.error.followed(k - 1) & seen.error.followed(k)
                 size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
@@ -71,9 +72,9 @@ class Pairs(Claim):
             before = cosine
         if not pairs:
             return (self.seen(None, "no two neurons had the same active samples over a step."),)
-        tol = 4 * accuracy(run).sizes
+        tol = 4 * seen.error.sizes
         text = f"largest relative change of w_j.w_k - a_j a_k in a step: {worst:.3g} ({pairs} comparisons)."
-        return (judged(self, run, worst <= tol, text, worst, tol, where),)
+        return (self.judged(seen, worst <= tol, text, worst, tol, where),)
 
 
 def _changing(run: Trajectory, record: int) -> npt.NDArray[np.int64]:
@@ -123,7 +124,8 @@ class Directions(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (facts.both_layers, facts.balanced)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         with np.errstate(invalid="ignore"):
             gap = np.abs(run.log_norms - run.log_outs)
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
@@ -131,9 +133,9 @@ class Directions(Claim):
             shrunk = np.maximum.accumulate(run.log_norms, axis=0) - run.log_norms
             gap = np.nan_to_num(gap * np.exp(-2 * shrunk))
         k, j = divmod(int(np.argmax(gap)), run.p)
-        tol = 2 * accuracy(run).sizes + float(gap[0].max())  # the start is balanced to rounding
+        tol = 2 * seen.error.sizes + float(gap[0].max())  # the start is balanced to rounding
         text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
-        return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
+        return (self.judged(seen, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
 
 
 INVARIANTS: tuple[Claim, ...] = (Balance(), Pairs(), Directions())

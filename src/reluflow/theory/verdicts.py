@@ -217,7 +217,7 @@ def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]
 def _observations(one: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
     try:
         with np.errstate(over="ignore"):  # times of e^1000 are inf
-            return one.observe(facts, run)
+            return one.observe(facts, run.measures)
     except Stopped:
         raise
     except Undecided as error:

@@ -36,6 +36,7 @@ class Recorder:
         self.events: list[tuple[float, int, int, str]] = []
         self.chunks: list[Events] = []
         self.phases: list[Phase] = []
+        self.alignment: Alignment | None = None
         self.margin = np.nan
         self._stride, self._idle, self._spare = 1, 0, False
 
@@ -74,7 +75,7 @@ class Recorder:
 
     def early(self, run: Alignment, t: float, log_end: float) -> None:
         """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
-        pieces = 0
+        self.alignment, pieces = run, 0
         for j in range(run.p):
             found = run.events(j)
             found = found[found["time"] <= t]
@@ -118,4 +119,5 @@ class Recorder:
             tuple(self.phases),
             "flow",
             self.settings,
+            self.alignment,
         )

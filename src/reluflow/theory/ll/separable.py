@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
 from ...margins import OneNeuron, one_neuron
 from ...problem import Network
 from ...problem.types import Array
-from ..accuracy import accuracy
+from ..approach import approach
 from ..base import Claim, Condition, Observation, Prediction
 from ..facts import Facts
 from .conditions import (
@@ -29,7 +29,6 @@ from .conditions import (
     spread,
 )
 from .numbers import Hints, growth_rates, means
-from .watch import approach, function_error, series
 
 _TEST = "tests/theory/ll/test_claims.py::"
 _EARLY = 1e-3  # outputs up to this leave the forces at their values at zero, to that relative accuracy
@@ -88,17 +87,18 @@ class OneNeuronFlow(Claim):
         text = f"the neuron turns to {np.round(net.W[0] / np.linalg.norm(net.W[0]), 6).tolist()}, margin {margin:.10g}."
         return self.promise(text, function=net.outputs, network=net, directions=net.directions, margin=margin)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
         target = 0.5 * survivor(facts, int(facts.signs[0])).gamma
-        limit = approach(run, target, patience=100.0, upper=True)
+        limit = approach(seen, target, patience=100.0, upper=True)
         return (self.seen(limit.consistent, limit.text, limit.measured, target),)
 
 
-def _early(facts: Facts, run: Trajectory) -> int | None:
+def _early(facts: Facts, seen: Measures) -> int | None:
     """Last record at which the outputs are still negligible, not the first record of all."""
-    small = np.flatnonzero(series(run).q_abs <= _EARLY)
+    small = np.flatnonzero(seen.q_abs <= _EARLY)
     return int(small[-1]) if small.size and small[-1] > 0 and facts.net.p > 0 else None
 
 
@@ -138,14 +138,15 @@ class EarlyCones(Claim):
         """Time after which no neuron crosses a sample any more as long as the outputs are negligible, exactly."""
         return float(max(facts.alignment.last_event.max(), 0.0))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        k = _early(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        k = _early(facts, seen)
         if k is None or run.method != "flow":
             return ()
         slowest = self._slowest(facts)
         want = np.outer(facts.data.y, facts.signs)
         cosine = (facts.data.X / facts.data.norms[:, None]) @ run.directions[k].T
-        wrong = np.flatnonzero((cosine * want < -accuracy(run).steps).any(axis=0))
+        wrong = np.flatnonzero((cosine * want < -seen.error.steps).any(axis=0))
         right = int(facts.net.p - wrong.size)
         text = f"{right} of {facts.net.p} neurons have their pattern at t = {run.time[k]:.6g}, T_0 = {slowest:.6g}"
         if wrong.size and run.time[k] < slowest:
@@ -175,32 +176,33 @@ class GrowthRates(Claim):
         size = sigma + 0.5 * np.log(facts.net.p)
         return {**found, "T_12 - T_0": float(-size / plus)} if plus > 0 else found
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        s, rates = series(run), growth_rates(facts.problem)
+        rates = growth_rates(facts.problem)
         cosine = np.einsum("tjd,jd->tj", run.directions, _axes(facts))
-        seen = []
+        found = []
         for sign, rate in zip((1, -1), rates, strict=True):
             group = np.flatnonzero(facts.signs == sign)
             if not group.size or not rate > 0:
                 continue
             j = int(group[np.argmax(run.log_norms[0, group])])
-            window = np.flatnonzero((s.q_abs <= _EARLY) & (cosine[:, j] >= 0.999) & np.isfinite(run.log_time))
+            window = np.flatnonzero((seen.q_abs <= _EARLY) & (cosine[:, j] >= 0.999) & np.isfinite(run.log_time))
             if window.size < 2 or (run.time[window[-1]] - run.time[window[0]]) * rate < 1:
                 continue
             a, b = int(window[0]), int(window[-1])
             slope = float((run.log_norms[b, j] - run.log_norms[a, j]) / (run.time[b] - run.time[a]))
             # The rate is lambda cos(w, mu), and forces are off by at most the outputs.
-            allowed = 1 - float(cosine[window, j].min()) + float(s.q_abs[window].max())
-            error = accuracy(run)
+            allowed = 1 - float(cosine[window, j].min()) + float(seen.q_abs[window].max())
+            error = seen.error
             part = -float(np.expm1(run.log_time[a] - run.log_time[b]))
             allowed += 2 * error.sizes / (rate * (run.time[b] - run.time[a])) + 2 * float(error.log_time[b]) / part
             fine = abs(slope / rate - 1) <= allowed
             word = "positive" if sign > 0 else "negative"
             text = f"{word} neuron {j} grows at rate {slope:.8g}, predicted {rate:.8g} (within {allowed:.1e})."
-            seen.append(self.seen(bool(fine), text, slope, rate, (a, b)))
-        return tuple(seen)
+            found.append(self.seen(bool(fine), text, slope, rate, (a, b)))
+        return tuple(found)
 
 
 class OneNeuronLimit(Claim):
@@ -246,12 +248,13 @@ class OneNeuronLimit(Claim):
             probability=1 - 2.0**-facts.net.p,
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
         target = 0.5 * survivor(facts, self.sign).gamma
-        limit = approach(run, target, patience=100.0)
-        error = function_error(run, limit_network(facts, self.sign).outputs(facts.data.X))
+        limit = approach(seen, target, patience=100.0)
+        error = seen.output_error(limit_network(facts, self.sign).outputs(facts.data.X))
         text = limit.text if error is None else f"{limit.text} Largest error of f on the samples: {error:.3g}."
         return (self.seen(limit.consistent, text, limit.measured, target),)
 
@@ -326,11 +329,12 @@ class HintedData(Claim):
             text, function=net.outputs, network=net, margin=found.eps / 2, probability=1 - 2.0**-facts.net.p
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         found = self._hints(facts)
         if run.method != "flow" or found is None:
             return ()
-        limit = approach(run, found.eps / 2, patience=100.0)
+        limit = approach(seen, found.eps / 2, patience=100.0)
         return (self.seen(limit.consistent, limit.text, limit.measured, found.eps / 2),)
 
 

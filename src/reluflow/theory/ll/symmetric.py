@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures, Trajectory
+from ...dynamics.accuracy import TOO_SMALL, margin_rounding, rounding
 from ...margins import MarginSolution, symmetrized_network
 from ...problem import Network
 from ...problem.types import Array
-from ..accuracy import TOO_SMALL, accuracy, margin_rounding, rounding
+from ..approach import CLOSE, STALLED, approach
 from ..base import Claim, Condition, Observation, Prediction
 from ..facts import Facts
 from .conditions import (
@@ -25,7 +26,6 @@ from .conditions import (
     width,
 )
 from .numbers import clock, length_unit, log_m_norm, means, near_zero_time, phase_one, symmetric_rate
-from .watch import CLOSE, approach, earlier, function_error, series
 
 _TEST = "tests/theory/ll/test_claims.py::"
 
@@ -61,17 +61,18 @@ class SymmetricOptimum(Claim):
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"largest margin": optimal_margin(facts), "gamma*": _best(facts).margin}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        top, s = optimal_margin(facts), series(run)
-        if np.isnan(s.margin).all():
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        top = optimal_margin(facts)
+        if np.isnan(seen.normalized_margin).all():
             return ()
-        worst = float(np.nanmax(s.margin))
+        worst = float(np.nanmax(seen.normalized_margin))
         last = run.final
         odd = symmetrized_network(last).normalized_margin(facts.data) if last.a.any() else np.nan
         text = f"largest margin on the way {worst:.8g}, optimum {top:.8g}; the symmetrised final net has {odd:.8g}."
         error = 1e-9 * top + margin_rounding(facts.data, run.p)
         # The symmetrised net has no smaller margins and no larger norm: where some are negative, that says nothing.
-        fine = worst <= top + error and not 0 <= s.margin[-1] > odd + error
+        fine = worst <= top + error and not 0 <= seen.normalized_margin[-1] > odd + error
         return (self.seen(fine, text, worst, top),)
 
 
@@ -96,10 +97,11 @@ class PhaseOneLinear(Claim):
         found = phase_one(facts.problem)
         return {"lambda_0": found.rate, "r": found.r, "T_1": found.T_1, "error at T_1": found.error}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow" or facts.loss.name != "logistic":
             return ()
-        worst, where, end, told = linear_error(facts, run)
+        worst, where, end, told = linear_error(facts, seen)
         if where is None:
             return (self.seen(None, f"no record before the end of phase I at t = {end:.6g}."),)
         if worst <= 1 and not told:
@@ -108,13 +110,13 @@ class PhaseOneLinear(Claim):
         return (self.seen(worst <= 1, text, worst, 1.0, where),)
 
 
-def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, float, bool]:
+def linear_error(facts: Facts, seen: Measures) -> tuple[float, int | None, float, bool]:
     """Compare a run with the linear flow of LL-D.2.
 
     Returns the largest distance in units of what is allowed (the bound, or the error of the run where that is larger),
     the record, until when it is asked for, and whether the bound is ever the larger one.
     """
-    problem, p, c = facts.problem, facts.net.p, length_unit(facts.data)
+    run, problem, p, c = seen.run, facts.problem, facts.net.p, length_unit(facts.data)
     rate = symmetric_rate(problem)
     scaled, log_start = rate / clock(problem) / c, log_m_norm(facts.net) + 0.5 * np.log(c)
     log_end = 0.5 * np.log(scaled / 4) - 0.5 * np.log(p) - log_start
@@ -123,7 +125,7 @@ def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, floa
         s = float(run.time[k]) * rate
         error = float(_distance(facts, run, int(k), s).max())
         log_bound = np.log(4 * p / scaled) + 2 * log_start + 2 * s
-        own = 2 * accuracy(run).sizes + float(rounding(s))
+        own = 2 * seen.error.sizes + float(rounding(s))
         bound = float(np.exp(log_bound))
         ratio, told = error / max(bound, own), told or bound > own
         if where is None or ratio > worst:
@@ -178,7 +180,8 @@ class PhaseTwo(Claim):
         axes = np.sign(b)[:, None] * mu / np.linalg.norm(mu)
         return self.promise(text, directions=axes, bounds=found, probability=1 - 2.0 ** (1 - facts.net.p))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         found = self.bounds(facts)
         stop = found["T_12"] + found["t_0"]
         early = np.flatnonzero(run.time <= stop)
@@ -199,7 +202,7 @@ class PhaseTwo(Claim):
         growth = float(np.exp(2 * rate * (float(run.time[k]) - found["T_12"])))
         # LL-E.4, what the linear flow has not left behind yet, and its own error (LL-D.2).
         allowed = (8 * top**3 + 4 / np.sqrt(p)) / scaled * growth + 2 * np.exp(-s) / np.sqrt(p)
-        allowed += 2 * accuracy(run).sizes + float(rounding(s))
+        allowed += 2 * seen.error.sizes + float(rounding(s))
         text = f"at t = {run.time[k]:.6g} the neurons are {error:.3g} from b_j (mu, 1)/|mu|; allowed {allowed:.3g}."
         return (self.seen(bool(error <= allowed), text, error, float(allowed), k),)
 
@@ -236,24 +239,25 @@ class TwoNeurons(Claim):
         bounds = {"margin of the other two KKT directions": other}
         return self.promise(text, function=net.outputs, network=net, margin=margin, directions=axes, bounds=bounds)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        limit = approach(run, optimal_margin(facts), patience=100.0, upper=True)
-        seen = [self.seen(limit.consistent, limit.text, limit.measured, optimal_margin(facts))]
-        if series(run).first is not None:
-            seen.append(self._kkt_directions(facts, run))
-        return tuple(seen)
+        limit = approach(seen, optimal_margin(facts), patience=100.0, upper=True)
+        found = [self.seen(limit.consistent, limit.text, limit.measured, optimal_margin(facts))]
+        if seen.first_fitted is not None:
+            found.append(self._kkt_directions(facts, seen))
+        return tuple(found)
 
-    def _kkt_directions(self, facts: Facts, run: Trajectory) -> Observation:
+    def _kkt_directions(self, facts: Facts, seen: Measures) -> Observation:
         """LL-F.3: the final direction must be near one of three."""
-        now = _to_three(facts, run, -1)
+        now = _to_three(facts, seen.run, -1)
         text = f"distance {now:.3g} from the nearest of the three KKT directions (LL-F.3)"
         if now <= CLOSE:
             return self.seen(True, text + ".", now, 0.0)
-        record = earlier(run, 100.0)
-        before = None if record is None else _to_three(facts, run, record)
-        stalled = before is not None and now > 0.97 * before
+        record = seen.earlier(100.0)
+        before = None if record is None else _to_three(facts, seen.run, record)
+        stalled = before is not None and now > STALLED * before
         return self.seen(False if stalled else None, text + "; not arrived.", now, 0.0)
 
 
@@ -298,11 +302,12 @@ class SymmetricLimit(Claim):
             probability=1 - 2.0 ** (1 - facts.net.p),
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        limit = approach(run, optimal_margin(facts), patience=100.0, upper=True)  # slow for slopes near 1
-        error = function_error(run, optimal_network(facts).outputs(facts.data.X))
+        limit = approach(seen, optimal_margin(facts), patience=100.0, upper=True)  # slow for slopes near 1
+        error = seen.output_error(optimal_network(facts).outputs(facts.data.X))
         text = limit.text if error is None else f"{limit.text} Largest error of f on the samples: {error:.3g}."
         return (self.seen(limit.consistent, text, limit.measured, optimal_margin(facts)),)
 

@@ -6,15 +6,15 @@ from math import log
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
+from ...dynamics.accuracy import TOO_SMALL
+from ...dynamics.measures import left
 from ...problem.words import count
 from ...sectors import class_sectors
-from ..accuracy import TOO_SMALL, accuracy
-from ..base import Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction, when
 from ..facts import Facts
 from ..invariants import INVARIANTS
 from ..premises import flow_conditions, margin_pair, not_on_ray, small_enough
-from ..watch import judged, watch, when
 from .limit import LIMITS, theorem_conditions
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
@@ -112,15 +112,15 @@ class EarlySectors(Claim):
             text += f" The flow of neuron {several[0]} ({several.size} in all) is not unique; the regular one is meant."
         return self.promise(text, directions=directions, groups=groups, bounds={"last_event": late})
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         due = float(facts.alignment.last_event.max())
         if done is None:
             j = int(np.argmin(seen.trapped[-1]))
             enough = (due == 0 or run.log_time[-1] > log(2 * due)) and bool(seen.loose[-1].any())
             text = f"neuron {j} is neither in its sector nor dead at {when(run.log_time[-1])}."
             free = int((~seen.trapped[-1]).sum())
-            return (judged(self, run, False if enough else None, text, free, 0, (len(run) - 1, j)),)
+            return (self.judged(seen, False if enough else None, text, free, 0, (len(run) - 1, j)),)
         text = f"every neuron is in its sector or dead at {when(run.log_time[done])}."
         found = [self.seen(True, text, float(run.log_time[done]), log(due) if due > 0 else None, done)]
         expected = np.zeros((2, run.p), bool)
@@ -130,7 +130,7 @@ class EarlySectors(Claim):
         if wrong.any():
             text = f"neuron {int(np.argmax(wrong))} ended elsewhere than the exact early phase puts it."
         where = np.flatnonzero(wrong).tolist() or None
-        found.append(judged(self, run, not wrong.any(), text, int(wrong.sum()), 0, where))
+        found.append(self.judged(seen, not wrong.any(), text, int(wrong.sum()), 0, where))
         return tuple(found)
 
 
@@ -184,10 +184,10 @@ class ClosedForm(Claim):
         plus, minus = (facts.speed * float(np.linalg.norm(total)) for total in facts.class_sums)
         return {"G_plus": plus, "G_minus": -minus}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         if not (facts.balanced.holds and facts.both_layers.holds):
             return ()
-        seen = watch(facts, run)
+        run = seen.run
         both = seen.home[:-1] & seen.home[1:] & ~seen.dead[1:]
         # While max|f| is small, g_i <= g(0)(1 + 2 max|f|), and the rate in the cone is at most |sum g_i x_i|.
         worst_f = np.maximum(seen.log_output[:-1], seen.log_output[1:])
@@ -212,7 +212,7 @@ class ClosedForm(Claim):
         text = (
             f"in their cones the neurons grow at most {last:.6g} times as fast as G says (1 is reached when aligned)."
         )
-        return (judged(self, run, bool(excess[k, j] <= 0), text, last, 1.0, (k + 1, j)),)
+        return (self.judged(seen, bool(excess[k, j] <= 0), text, last, 1.0, (k + 1, j)),)
 
 
 class Absorbing(Claim):
@@ -227,16 +227,16 @@ class Absorbing(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*flow_conditions(facts), facts.orthogonal)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
-        left = seen.left(seen.home, seen.astray)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        gone = left(seen.home, seen.astray)
         entered = seen.home.any(axis=0)
         if not entered.any():
             return (self.seen(None, "no neuron was seen in the sector of its sign."),)
-        if left.any():
-            k, j = divmod(int(np.argmax(left)), run.p)
+        if gone.any():
+            k, j = divmod(int(np.argmax(gone)), run.p)
             text = f"neuron {j} left its sector at {when(run.log_time[k + 1])}."
-            return (judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)),)
+            return (self.judged(seen, False, text, int(gone.sum()), 0, (k + 1, j)),)
         last = int(np.argmax(seen.home, axis=0)[entered].max())
         many = count(int(entered.sum()), "neuron")
         text = f"{many} entered the sector of its sign, the last at {when(run.log_time[last])}; none left."
@@ -255,11 +255,11 @@ class MonotoneActivations(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*flow_conditions(facts), facts.orthogonal)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         worst = seen.decrease
         text = f"largest relative decrease of s_j y_i w_j.x_i between records: {worst.size:.3g}."
-        found = [judged(self, run, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
+        found = [self.judged(seen, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
         if run.method != "flow":  # no events are recorded
             return tuple(found)
         crossing = np.isin(run.events["kind"], ("activate", "deactivate"))
@@ -270,7 +270,7 @@ class MonotoneActivations(Claim):
         if wrong.any():
             bad = events[np.argmax(wrong)]
             text = f"neuron {bad['neuron']} and sample {bad['sample']}: '{bad['kind']}' at {when(bad['log_time'])}."
-        found.append(judged(self, run, not wrong.any(), text, int(wrong.sum()), 0))
+        found.append(self.judged(seen, not wrong.any(), text, int(wrong.sum()), 0))
         return tuple(found)
 
 
@@ -306,13 +306,14 @@ class GrowthBound(Claim):
         # PL-E8: a factor 2 is missing in print, so the printed rate of log|a_j| is half of the right one.
         return {"log_growth_rate (as printed)": rate / 2, "log_growth_rate (as corrected)": rate}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         rate = self.bounds(facts)["log_growth_rate (as corrected)"]
         with np.errstate(invalid="ignore"):
             change = np.nan_to_num(np.abs(run.log_outs - run.log_outs[0])).max(axis=1)
         with np.errstate(over="ignore"):
             allowed = rate * run.time
-        error = accuracy(run)
+        error = seen.error
         with np.errstate(invalid="ignore"):
             over = change - allowed * (1 + error.log_time) - 2 * error.sizes
         over = np.where(np.isnan(over), -np.inf, over)  # a zero neuron stays zero
@@ -320,7 +321,7 @@ class GrowthBound(Claim):
         text = f"largest change of log|a_j|: {change.max():.6g}; nowhere more than the bound."
         if over[k] > 0:
             text = f"log|a_j| changed by {change[k]:.6g} until {when(run.log_time[k])}, the bound is {allowed[k]:.6g}."
-        return (judged(self, run, bool(over[k] <= 0), text, float(change[k]), float(allowed[k]), k),)
+        return (self.judged(seen, bool(over[k] <= 0), text, float(change[k]), float(allowed[k]), k),)
 
 
 CLAIMS: tuple[Claim, ...] = (

@@ -10,17 +10,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
+from ...dynamics.accuracy import margin_rounding
 from ...problem import Network
 from ...problem.types import Array, Flags
 from ...problem.words import count
 from ...sectors import exact_signs
-from ..accuracy import margin_rounding
+from ..approach import shrinking
 from ..base import Claim, Condition, Observation, Prediction, assume
 from ..facts import Facts
-from ..ll.watch import series
 from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
-from ..watch import Trend, Watch, judged, trend, watch, when
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
@@ -174,7 +173,7 @@ def first_correction(facts: Facts) -> Correction | None:
     return Correction(found[0], found[1], (norms / total - min(margins)) / (2 * total))
 
 
-def misalignment(seen: Watch, group: Flags) -> float:
+def misalignment(seen: Measures, group: Flags) -> float:
     r"""Size that a group has in excess of what its function needs, in the limit.
 
     Within a group :math:`C = W W^T - a a^T` is constant (C-INV2), so :math:`|W^T a| = |a|^2 + \hat a^T C \hat a/2` for
@@ -187,21 +186,6 @@ def misalignment(seen: Watch, group: Flags) -> float:
         last = np.exp(run.log_outs[-1, group] - run.log_outs[-1, group].max())
     unit = last / np.linalg.norm(last)
     return float(((unit @ a) ** 2 - np.sum((unit @ W) ** 2)) / 2)
-
-
-def _shrinking(
-    claim: Claim, seen: Watch, name: str, error: Array, measured: float, limit: float, nothing: float | None = None
-) -> Observation:
-    """Whether an error over the late records tends to 0; ``nothing``: how well what it is made of is known."""
-    run, floor = seen.run, 2 * seen.error.sizes if nothing is None else nothing
-    found: Trend = trend(run.log_time[seen.late], error, seen.settled, floor)
-    text = f"{name}: {measured:.6g}, limit {limit:.6g}, error {found.error:.3g} = {found.rate:.3g}/log t"
-    text += f" at {when(run.log_time[-1])} (falls like (log t)^{found.exponent:.2g})."
-    if found.error <= floor:
-        text = f"{name}: {measured:.6g}, the limit to rounding, at {when(run.log_time[-1])}."
-    if found.kept is None:
-        text = f"{name}: {measured:.6g}, limit {limit:.6g}; the run does not reach far enough to tell."
-    return judged(claim, run, found.kept, text, measured, limit, len(run) - 1)
 
 
 class MainTheorem(Claim):
@@ -226,17 +210,17 @@ class MainTheorem(Claim):
         sure = 1 - 2.0**-facts.net.p
         return self.promise(text, directions=limit_directions(facts), groups=groups, probability=sure)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        return direction_trends(self, facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        return direction_trends(self, facts, seen)
 
 
-def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+def direction_trends(claim: Claim, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
     """Whether ``1 - cos(w_j, w_+-)`` shrinks, for the worst neuron of each class."""
-    seen = watch(facts, run)
+    run = seen.run
     if seen.all_trapped is None:
         j = int(np.argmin(seen.trapped[-1]))
         return (claim.seen(None, f"neuron {j} is not trapped by the end of the run: nothing is claimed of it."),)
-    found = []
+    found, settled = [], seen.settled(facts.class_margins)
     for name, group, solution in zip(("w+", "w-"), seen.members(-1), facts.class_margins, strict=True):
         if solution is None or not group.any():
             continue
@@ -248,7 +232,7 @@ def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Obser
             found.append(claim.seen(None, text, now, 0.0, len(run) - 1))
             continue
         last = float(error[-1])
-        found.append(_shrinking(claim, seen, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
+        found.append(shrinking(claim, seen, settled, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
     return tuple(found) or (claim.seen(None, "every neuron is dead: nothing converges."),)
 
 
@@ -287,8 +271,8 @@ class Probability(Claim):
         )
         return self.promise(text, probability=1 - failure)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, data = watch(facts, run), facts.data
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, data = seen.run, facts.data
         if seen.all_trapped is None:
             return (self.seen(None, "not every neuron is trapped by the end of the run."),)
         groups = seen.members(-1)
@@ -303,7 +287,7 @@ class Probability(Claim):
         measured = float(run.loss[-1])
         text = f"a class without neurons keeps its loss: {measured:.6g}, floor {floor:.6g}."
         kept = bool(run.log_loss[-1] >= log(floor) - seen.error.log_loss[-1])
-        return (judged(self, run, kept, text, measured, floor, len(run) - 1),)
+        return (self.judged(seen, kept, text, measured, floor, len(run) - 1),)
 
 
 class SharpLimit(Claim):
@@ -360,8 +344,8 @@ class SharpLimit(Claim):
             margin=b["margin"],
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, b = watch(facts, run), self.bounds(facts)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, b = seen.run, self.bounds(facts)
         if seen.all_trapped is None:
             return (self.seen(None, "not every neuron is trapped by the end of the run: nothing is claimed."),)
         late = seen.late
@@ -371,24 +355,25 @@ class SharpLimit(Claim):
         if late.size == 0:
             return (self.seen(None, "the run ends before every sample is clearly fitted."),)
         L = run.log_time[late]
-        sizes = seen.log_group_norms()[late]
+        sizes = seen.log_group_norms[late]
         log_all = np.logaddexp.reduce(2 * run.log_norms[late], axis=1)
         with np.errstate(under="ignore"):
             values = {
-                "margin": (run.normalized_margin()[late], b["margin"]),
+                "margin": (seen.normalized_margin[late], b["margin"]),
                 "share of the positive group": (np.exp(sizes[:, 0] - log_all), b["share_plus"]),
-                "stable rank": (run.stable_rank()[late], b["stable_rank"]),
+                "stable rank": (seen.stable_rank[late], b["stable_rank"]),
                 "t log t loss": (np.exp(L + np.log(L) + run.log_loss[late]), b["loss_times_t_log_t"]),
             }
             for name, column in (("nu_plus", 0), ("nu_minus", 1)):
                 if wanted[column]:
                     values[f"norm of the group over log t ({name})"] = (np.exp(sizes[:, column]) / L, b[name])
-        size = 2 * seen.error.sizes
+        size, settled = 2 * seen.error.sizes, seen.settled(facts.class_margins)
         together = float(seen.error.log_time[-1] + seen.error.log_loss[-1])
         observed = [
-            _shrinking(
+            shrinking(
                 self,
                 seen,
+                settled,
                 name,
                 found - limit,
                 float(found[-1]),
@@ -429,8 +414,7 @@ class Corollary(Claim):
         text = f"f(x)/|theta|^2 tends to {factor:.10g} (phi(w+.x) - phi(w-.x))."
         return self.promise(text, function=limit_function(facts, factor))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         present = (facts.data.positives.size, facts.data.negatives.size)
         if seen.late.size == 0 or any(w and not g.any() for w, g in zip(present, seen.members(-1), strict=True)):
             return (self.seen(None, "the run does not reach the state that the statement is about."),)
@@ -440,12 +424,12 @@ class Corollary(Claim):
         units = units[:: max(1, len(units) // 200)]
         function = limit_function(facts, self.bounds(facts)["u_and_z"])
         limit = function(units)
-        values = np.array([run.network(int(k)).normalized().outputs(units) for k in seen.late])
+        values = np.array([seen.run.network(int(k)).normalized_outputs(units) for k in seen.late])
         error = np.abs(values - limit).max(axis=1)
-        worst = int(np.argmax(np.abs(values[-1] - limit)))
+        worst, settled = int(np.argmax(np.abs(values[-1] - limit))), seen.settled(facts.class_margins)
         name = f"f/|theta|^2 at the worst of {len(units)} unit points"
         nothing = 2 * seen.error.sizes * float(np.abs(limit).max())
-        return (_shrinking(self, seen, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
+        return (shrinking(self, seen, settled, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
 
 
 def _two_groups(facts: Facts) -> tuple[Condition, ...]:
@@ -492,9 +476,10 @@ class GlobalOptimum(Claim):
         total = margin_pair(facts).total
         return {"largest_margin": 1 / (2 * total), "kkt_value": total}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         top = self.bounds(facts)["largest_margin"]
-        margins = np.nan_to_num(series(run).margin, nan=-np.inf)
+        margins = np.nan_to_num(seen.normalized_margin, nan=-np.inf)
         k = int(np.argmax(margins))
         if margins[k] == -np.inf:  # a zero network has none
             return ()
