@@ -10,9 +10,9 @@ import pytest
 import reluflow as rf
 from reluflow.report.page.charts import _cosines
 from reluflow.report.page.plane import movie
-from reluflow.report.sights import Sight, sights
 from reluflow.report.svg import linear_ticks, log_ticks
 from reluflow.theory import Facts
+from reluflow.theory.compare import Sight, sights
 
 
 def explained(name="EX1", width=6, slope=0.0, scheme="balanced", **problem):

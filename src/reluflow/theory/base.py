@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 Evidence = Literal["proved", "numerical", "assumed"]
 
 
+#: What the theorems on such data call them, for people.
+ORTHOGONAL = (
+    "orthogonally separable data (points of one class less than 90 degrees apart, points of two classes at least 90)"
+)
+
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 _WIDTH = 160
 
@@ -263,6 +268,33 @@ class Observation(Record):
         return _short(f"Observation {self.claim}: {verdict[self.consistent]}: {self.text}")
 
 
+class Role(NamedTuple):
+    """What a claim is named for when the outcome of a run is put into words.
+
+    Attributes
+    ----------
+    place : int
+        Its place among the statements of its paper that people come for, from 1; the others (0) are only counted.
+    about : str
+        Of a theorem on where the flow ends: what it is about.
+    nearest_for : {"", "frozen", "ReLU", "leaky"}
+        The kind of network for which it is named where no theorem on the end applies.
+    largest : str
+        Name of its bound that is the largest margin of any network.
+    every_limit : str
+        What it says of every limit.
+    stall : str
+        What it foresees where points are lost.
+    """
+
+    place: int = 0
+    about: str = ""
+    nearest_for: Literal["", "frozen", "ReLU", "leaky"] = ""
+    largest: str = ""
+    every_limit: str = ""
+    stall: str = ""
+
+
 class Claim:
     """One statement of a paper.
 
@@ -285,6 +317,8 @@ class Claim:
         Ids of further statements that this class covers.
     sources : tuple of str
         Keys of further references that the statement rests on.
+    role : Role
+        What it is named for in the report on a run.
     """
 
     id: ClassVar[str]
@@ -294,6 +328,7 @@ class Claim:
     test: ClassVar[str] = ""
     also: ClassVar[tuple[str, ...]] = ()
     sources: ClassVar[tuple[str, ...]] = ()
+    role: ClassVar[Role] = Role()
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         """Return what must hold for the statement to say anything, each item decided as far as it can be."""

@@ -10,7 +10,7 @@ from ...problem import Network
 from ...problem.types import Array
 from ...problem.words import count
 from ..approach import approach, at_rest, worst_drop
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
 from ..facts import Facts
 from .conditions import logistic, no_branching, separable, separator
 from .numbers import Escape, escape, length_unit
@@ -30,6 +30,7 @@ class LateConvergence(Claim):
     statement = "Once nL < log 2: L -> 0, |theta| -> oo, and the direction converges to a KKT direction, |a_j| = |w_j|."
     falsifier = "a fitted run whose loss rises, whose norm falls, or whose KKT residual stops falling"
     test = _TEST + "test_doctored_direction_is_no_kkt_direction"
+    role = Role(place=1, every_limit="that it is a stationary (KKT) point of the margin problem")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         tail = Condition("exponential tail", True, "proved", why=f"the {facts.loss.name} loss has one.")
@@ -257,6 +258,7 @@ class OrthogonalReLU(Claim):
     statement = "ReLU, orthogonally separable: every KKT direction is optimal, f = phi(v+.x) - phi(v-.x) (printed: +)."
     falsifier = "a KKT direction, or the limit of a fitted flow, with another margin than 1/(2(|v+| + |v-|))"
     test = _TEST + "test_orthogonal_relu_margin_is_global"
+    role = Role(place=2, about=f"{ORTHOGONAL}, once they are fitted")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         first = facts.relu, facts.both_layers, facts.both_classes

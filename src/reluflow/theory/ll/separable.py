@@ -11,7 +11,7 @@ from ...margins import OneNeuron, one_neuron
 from ...problem import Network
 from ...problem.types import Array
 from ..approach import approach
-from ..base import Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction, Role
 from ..facts import Facts
 from .conditions import (
     SMALL,
@@ -70,6 +70,7 @@ class OneNeuronFlow(Claim):
     )
     falsifier = "a flow of one neuron that rests elsewhere, or another KKT direction"
     test = _TEST + "test_one_neuron_has_one_kkt_direction"
+    role = Role(about="separable data and one neuron")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         one = Condition("one neuron", facts.net.p == 1, "proved", facts.net.p, 1)
@@ -213,6 +214,11 @@ class OneNeuronLimit(Claim):
     statement = "Small balanced start, positive neurons grow faster: f tends to phi(w+.x)/2, margin gamma+/2."
     falsifier = "a small start under the corrected conditions with another limit; a smoothed margin above gamma+/2"
     test = _TEST + "test_D8_refutes_the_printed_theorem"
+    role = Role(
+        place=6,
+        about="data on which positive neurons outgrow negative ones, and a small start",
+        nearest_for="leaky",
+    )
     sign = 1
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
@@ -267,6 +273,11 @@ class OneNeuronLimitMinus(OneNeuronLimit):
     statement = "Small balanced start, negative neurons grow faster: f tends to -phi(-w-.x)/2, margin gamma-/2."
     falsifier = "a problem and its label-flipped mirror image with different verdicts"
     test = _TEST + "test_label_flip_exchanges_the_two_theorems"
+    role = Role(
+        place=7,
+        about="data on which negative neurons outgrow positive ones, and a small start",
+        nearest_for="leaky",
+    )
     sign = -1
 
 
@@ -278,6 +289,7 @@ class HintedData(Claim):
     statement = "Three hints make every small start end in phi(w*.x)/2, margin eps/2, whatever the best margin is."
     falsifier = "thresholds (a)-(d) met and LL-A.2, A.3 or A.5* failing; a smoothed margin above eps/2"
     test = _TEST + "test_hinted_thresholds"
+    role = Role(place=8, about="data with three strong hints, and a small start")
 
     def _hints(self, facts: Facts) -> Hints | None:
         hinted(facts)  # fills the memory

@@ -10,7 +10,7 @@ from ...margins import MarginSolution, symmetrized_network
 from ...problem import Network
 from ...problem.types import Array
 from ..approach import CLOSE, STALLED, approach
-from ..base import Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction, Role
 from ..facts import Facts
 from .conditions import (
     SMALL,
@@ -54,6 +54,7 @@ class SymmetricOptimum(Claim):
     statement = "Symmetric data, p >= 2: the largest margin of any net is (1+a) gamma*/4, with f = (1+a)/4 w*.x."
     falsifier = "a network on symmetric data with a larger margin"
     test = _TEST + "test_symmetric_optimum_is_global"
+    role = Role(place=3, largest="largest margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return facts.both_layers, separable(facts), symmetric(facts), width(facts, 2)
@@ -215,6 +216,7 @@ class TwoNeurons(Claim):
     statement = "Two balanced neurons, a_1 > 0 > a_2, w_1.w* > 0 > w_2.w*: the direction tends to (w*, -w*, 1, -1)/2."
     falsifier = "a fitted flow that rests elsewhere"
     test = _TEST + "test_doctored_two_neurons_are_flagged"
+    role = Role(place=5, about="symmetric data and two neurons of opposite sign")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         two = Condition("two neurons", facts.net.p == 2, "proved", facts.net.p, 2)
@@ -281,6 +283,11 @@ class SymmetricLimit(Claim):
     statement = "Symmetric data, small start, good draw: f tends to (1+a)/4 w*.x, the global max margin."
     falsifier = "a ladder of scales along which the error of the limit function does not drop to the integration error"
     test = _TEST + "test_doctored_symmetric_limit_is_flagged"
+    role = Role(
+        place=4,
+        about="symmetric data (every point has its mirror image in the other class) and a small start",
+        nearest_for="leaky",
+    )
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         setting = facts.both_layers, leaky(facts), logistic(facts), separable(facts), symmetric(facts)

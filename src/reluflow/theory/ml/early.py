@@ -12,7 +12,7 @@ from ...dynamics.accuracy import TOO_SMALL, rounding
 from ...problem.types import Array
 from ...problem.words import count
 from ...sectors import sector
-from ..base import Claim, Condition, Groups, Observation, Prediction, log_of, when
+from ..base import Claim, Condition, Groups, Observation, Prediction, Role, log_of, when
 from ..facts import Facts
 from ..premises import (
     Split,
@@ -504,6 +504,7 @@ class Alignment(Claim):
     statement = "At t_1 = 16 log n/(c sqrt(mu) X_min) every neuron is in the cone of its sign or dead."
     falsifier = "a neuron outside its cone and not dead at t_1, or a guaranteed one that is not in its cone."
     test = _DOCTORED
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         several = Condition("at least two samples", facts.data.n >= 2, "proved", facts.data.n, 2, why="log n > 0.")
@@ -539,6 +540,7 @@ class SharpAlignment(Claim):
     statement = "The same at t_1' = 4 h artanh(sqrt(1 - c))/(sqrt(mu) X_min), of order log n log(1/mu)/sqrt(mu)."
     falsifier = "a neuron outside its cone and not dead at t_1'."
     test = _DOCTORED
+    role = Role(place=2)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), *if_strict(facts, eps_for_t_1_sharp))
@@ -563,6 +565,7 @@ class Certificate(Claim):
     )
     falsifier = "an output above B before t_1', or a neuron not trapped then."
     test = _DOCTORED
+    role = Role(place=3)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), *if_strict(facts, certified))

@@ -10,7 +10,7 @@ from ...dynamics import Measures
 from ...dynamics.measures import left
 from ...problem.types import Array
 from ...problem.words import count
-from ..base import Claim, Condition, Observation, Prediction, assume, when
+from ..base import Claim, Condition, Observation, Prediction, Role, assume, when
 from ..facts import Facts
 from ..premises import alive, flow_conditions, guaranteed, margin_pair, small_enough
 from .early import alignment_premises, chosen_split, eps_for_t_1, if_strict, printed_eps
@@ -256,6 +256,7 @@ class APosterioriRate(Claim):
     statement = "From any trapped time L_+-(t) <= 1/(1/L_+-(t*) + kappa^2 N_+- gamma_+-^2 (t - t*))."
     falsifier = "a later loss of a class above that."
     test = _DOCTORED
+    role = Role(place=6)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _trapping_premises(facts)
@@ -295,6 +296,7 @@ class InverseTime(Claim):
     statement = "After t_2 (every class has max|f| >= 1/4) L(t) <= L(t_2)/(1 + L(t_2) alpha_L (t - t_2))."
     falsifier = "a later loss above that."
     test = _DOCTORED
+    role = Role(place=4)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), small_enough(facts), alive(facts))
@@ -388,6 +390,7 @@ class LowRank(Claim):
     )
     falsifier = "a later record with |W|_F^2 above 2|W|_2^2 + sum|w_j(t*)|^2."
     test = _DOCTORED
+    role = Role(place=5)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), small_enough(facts))

@@ -17,7 +17,7 @@ from ...problem.types import Array, Flags
 from ...problem.words import count
 from ...sectors import exact_signs
 from ..approach import shrinking
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
 from ..facts import Facts
 from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
 
@@ -196,6 +196,7 @@ class MainTheorem(Claim):
     statement = "Every neuron becomes dead or parallel to the max-margin vector of its class (in the limit)."
     falsifier = "trapped neurons whose angle to w+ or w- stops shrinking as log t grows."
     test = _DOCTORED
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return theorem_conditions(facts)
@@ -248,6 +249,7 @@ class Probability(Claim):
         "a class without neurons whose loss falls below n_+- l(0), or draws that fail more often than the bound."
     )
     test = _DOCTORED
+    role = Role(place=3, stall="a class to which no neuron turns stays unlearned")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         draw = assume("directions drawn symmetrically", "the network given is one draw; its law is not visible in it.")
@@ -300,6 +302,7 @@ class SharpLimit(Claim):
     )
     falsifier = "a run with all neurons trapped in which one of these quantities stays away from its limit."
     test = _DOCTORED
+    role = Role(place=2, about=f"{ORTHOGONAL} and a small start", nearest_for="ReLU")
     sources = ("lyu-li", "ji-telgarsky")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
@@ -401,6 +404,7 @@ class Corollary(Claim):
     statement = "f(x)/|theta|^2 tends to u phi(w+.x) - z phi(w-.x), u = z = 1/(2(|w+| + |w-|)) with both groups alive."
     falsifier = "a point at which f/|theta|^2 stays away from that as log t grows."
     test = _DOCTORED
+    role = Role(place=4)
     sources = ("lyu-li", "ji-telgarsky")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
@@ -468,6 +472,7 @@ class GlobalOptimum(Claim):
     )
     falsifier = "any network with a larger normalised margin on the data."
     test = "tests/theory/pl/test_claims.py::test_limit_margin_is_the_global_one"
+    role = Role(largest="largest_margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _two_groups(facts)

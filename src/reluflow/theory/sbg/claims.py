@@ -10,7 +10,7 @@ from ...dynamics.measures import since
 from ...margins import AgreementMargin, agreement_margin, clusters, linearity
 from ...problem import NotSeparable, Stopped, Undecided
 from ..approach import STALLED, approach, worst_drop
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..base import Claim, Condition, Observation, Prediction, Role, assume
 from ..facts import Facts
 from ..ll.conditions import above, leaky, logistic, separable, separator
 from ..ll.numbers import LARGE
@@ -69,6 +69,7 @@ class StepsOfSgd(Claim):
     statement = "SGD with any step reaches every loss eps within M(n, eps) = O(n^4/eps^2) steps."
     falsifier = "a run of more than M steps that never has L <= eps, or a step that breaks inequality (i) or (ii)"
     test = f"{_TEST}test_doctored_steps_are_flagged"
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _setting(facts)
@@ -130,6 +131,7 @@ class ClusteredIsLinear(Claim):
     statement = "Where |(w-u).x| >= 2r|x| (sharp: > (1-a)/(1+a) r|x|), r the cluster radius, sign f is that of (w-u).x."
     falsifier = "a leaky network and a point in the region where the signs differ"
     test = f"{_TEST}test_linear_region_on_random_networks"
+    role = Role(place=2)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return leaky(facts), paired(facts)
@@ -226,6 +228,7 @@ class AgreeingConverge(Claim):
     statement = "In one NAR for ever neurons of each sign merge; the limit solves the program of its patterns."
     falsifier = "constant patterns whose program is consistent, but radius or margin not tending to its solution"
     test = f"{_TEST}test_doctored_nar_limit_is_flagged"
+    role = Role(place=3)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*_setting(facts), FITTED, AGREES)
@@ -293,6 +296,9 @@ class PerfectAgreement(Claim):
     statement = "A NAR with V_beta empty and margin above sqrt(k) a v R_x is the PAR; the limit solves PAR-QP."
     falsifier = "all four conditions seen in a run that is not in PAR or tends to another margin"
     test = f"{_TEST}test_doctored_par_run_is_flagged"
+    role = Role(
+        place=4, about="a frozen second layer whose neurons of each sign agree on every point", nearest_for="frozen"
+    )
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         setting = _setting(facts)
