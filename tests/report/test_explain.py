@@ -56,12 +56,13 @@ def test_the_early_phase_is_solved_once_and_every_snapshot_made_once(monkeypatch
     run, init = alignment.run, rf.Network.__init__
     monkeypatch.setattr(alignment, "run", lambda *args: (solved.append(1), run(*args))[1])
     monkeypatch.setattr(rf.Network, "__init__", lambda self, *args, **kw: (made.append(1), init(self, *args, **kw))[1])
-    found = explained("EX1", width=6)
+    found = rf.explain("ML-F6")
     found.html(tmp_path / "page.html")
     assert found.limit.trajectory.early is not None
-    # One for the problem. Neurons that vanish are followed beyond the limit by early phases of their own.
-    assert len(solved) <= 1 + sum(e.name == "vanishing" for e in found.limit.evidence)
-    assert len(made) <= 1.3 * len(found.trajectory) + 60
+    # One for the problem. Neurons that vanish are followed beyond the limit by an early phase of their own.
+    assert len(solved) <= 2
+    # One a record; beside them those of the early phase, of predictions, and of what is drawn in between.
+    assert len(made) <= len(found.trajectory) + 120
 
 
 def test_what_theory_covers_is_not_listed_as_beyond_it(ex1):

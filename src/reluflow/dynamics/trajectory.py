@@ -196,6 +196,10 @@ class Trajectory:
         """The last snapshot."""
         return self.network(-1)
 
+    def borrow(self, other: Trajectory, records: int) -> None:
+        """Take over the snapshots of another run that begins with the same records, so many."""
+        self._networks.update({k: net for k, net in other._networks.items() if k < records})
+
     def with_records(self, more: Sequence[tuple[float, Network]]) -> Trajectory:
         """Return the run with further records, each given by its log time and network, in order of time."""
         if not more:
