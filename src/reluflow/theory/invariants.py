@@ -89,27 +89,22 @@ def _pair_drift(
 ) -> tuple[float, tuple[int, int], int]:
     """Largest relative change of the invariant in step k, each neuron against the first one of its pattern."""
     leader: dict[bytes, int] = {}
-    worst, pair, count = 0.0, (0, 0), 0
-    for j in members.tolist():
-        first = leader.setdefault(active[j].tobytes(), j)
-        if first == j:
-            continue
-        count += 1
-        values = []
-        top = max(_log_size(run, r, first) + _log_size(run, r, j) for r in (k - 1, k))
-        for r in (k - 1, k):
-            inner = float(run.directions[r, first] @ run.directions[r, j])
-            weights = run.log_norms[r, first] + run.log_norms[r, j] - top
-            outs = run.log_outs[r, first] + run.log_outs[r, j] - top
-            sign = int(run.signs[r, first]) * int(run.signs[r, j])
-            values.append(inner * np.exp(weights) - sign * np.exp(outs))
-        if abs(values[1] - values[0]) > worst:
-            worst, pair = float(abs(values[1] - values[0])), (first, j)
-    return worst, pair, count
-
-
-def _log_size(run: Trajectory, record: int, neuron: int) -> float:
-    return float(max(run.log_norms[record, neuron], run.log_outs[record, neuron]))
+    pairs = np.array([(leader.setdefault(active[j].tobytes(), j), j) for j in members.tolist()], dtype=np.intp)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]] if pairs.size else np.empty((0, 2), dtype=np.intp)
+    if not len(pairs):
+        return 0.0, (0, 0), 0
+    first, other = pairs.T
+    records = slice(k - 1, k + 1)
+    U, log_w, log_a, signs = (x[records] for x in (run.directions, run.log_norms, run.log_outs, run.signs))
+    sizes = np.maximum(log_w, log_a)
+    top = (sizes[:, first] + sizes[:, other]).max(axis=0)
+    inner = np.matmul(U[:, first, None, :], U[:, other, :, None])[..., 0, 0]
+    sign = signs[:, first].astype(np.float64) * signs[:, other]
+    weights, outs = log_w[:, first] + log_w[:, other] - top, log_a[:, first] + log_a[:, other] - top
+    values = inner * np.exp(weights) - sign * np.exp(outs)
+    change = np.nan_to_num(np.abs(values[1] - values[0]), nan=0.0)
+    worst = int(np.argmax(change))
+    return float(change[worst]), (int(first[worst]), int(other[worst])), len(pairs)
 
 
 class Directions(Claim):
