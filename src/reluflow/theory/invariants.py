@@ -10,6 +10,7 @@ from ..dynamics.accuracy import rounding
 from ..problem import check_time
 from ..problem.types import Array, Flags
 from .base import Claim, Condition, Observation, when
+from .conditions import balanced, both_layers
 from .facts import Facts
 
 
@@ -23,7 +24,7 @@ class Balance(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -50,7 +51,7 @@ class Pairs(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -117,7 +118,7 @@ class Directions(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers, facts.balanced)
+        return (both_layers(facts), balanced(facts))
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run

@@ -16,7 +16,7 @@ from ..dynamics import Trajectory
 from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
 from ..problem import time_limit as within
 from .base import Claim, Condition, Finding, Lines, Observation, Prediction, conjunction
-from .facts import Facts
+from .facts import Facts, once
 from .references import BIBTEX, PAPERS
 
 Item = TypeVar("Item")
@@ -207,17 +207,18 @@ def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
 
 def finding_of(one: Claim, facts: Facts) -> Finding:
     """Whether one claim applies; `Facts` keep the answer."""
+    return _finding(facts, one)
 
-    def compute() -> Finding:
-        try:
-            conditions = one.conditions(facts)
-        except Stopped:
-            raise
-        except Undecided as error:
-            conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
-        return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
-    return facts.once(f"finding {one.id}", compute)
+@once
+def _finding(facts: Facts, one: Claim) -> Finding:
+    try:
+        conditions = one.conditions(facts)
+    except Stopped:
+        raise
+    except Undecided as error:
+        conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
+    return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
 
 def _needs(finding: Finding) -> tuple[str, ...]:

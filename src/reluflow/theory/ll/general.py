@@ -11,8 +11,8 @@ from ...problem.types import Array
 from ...problem.words import count
 from ..approach import approach, at_rest, worst_drop
 from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
+from ..conditions import both_classes, both_layers, logistic, no_branching, orthogonal, relu, separable, separator
 from ..facts import Facts
-from .conditions import logistic, no_branching, separable, separator
 from .numbers import Escape, escape, length_unit
 
 _TEST = "tests/theory/ll/test_claims.py::"
@@ -79,7 +79,7 @@ class NearZero(Claim):
     test = _TEST + "test_bounds_near_zero_on_random_networks"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, logistic(facts)
+        return both_layers(facts), logistic(facts)
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -128,7 +128,7 @@ class Conserved(Claim):
     test = _TEST + "test_doctored_conservation_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -204,12 +204,12 @@ class NeuronThatLives(Claim):
         best = separator(facts)
         if best is None or facts.net.slope == 0:
             return None
-        return facts.once("LL escape", lambda: escape(facts.problem, best.direction, best.margin))
+        return escape(facts.problem, best.direction, best.margin)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         found = self._escape(facts)
         slope = Condition("positive slope", facts.net.slope > 0, "proved", facts.net.slope, 0.0)
-        first = facts.both_layers, logistic(facts), separable(facts), slope
+        first = both_layers(facts), logistic(facts), separable(facts), slope
         if found is None:
             return first
         good = int((~np.isnan(found.log_c)).sum())
@@ -261,10 +261,10 @@ class OrthogonalReLU(Claim):
     role = Role(place=2, about=f"{ORTHOGONAL}, once they are fitted")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        first = facts.relu, facts.both_layers, facts.both_classes
+        first = relu(facts), both_layers(facts), both_classes(facts)
         if any(c.holds is False for c in first):
             return first
-        return (*first, facts.orthogonal, REACHED)
+        return (*first, orthogonal(facts), REACHED)
 
     def prediction(self, facts: Facts) -> Prediction | None:
         plus, minus = facts.class_margins

@@ -12,10 +12,11 @@ from ...problem import Network
 from ...problem.types import Array
 from ..approach import approach
 from ..base import Claim, Condition, Observation, Prediction, Role
-from ..facts import Facts
-from .conditions import (
+from ..conditions import (
     SMALL,
     above,
+    balanced,
+    both_layers,
     hinted,
     leaky,
     logistic,
@@ -27,16 +28,19 @@ from .conditions import (
     separator,
     some_neuron,
     spread,
+    three_hints,
 )
-from .numbers import Hints, growth_rates, means
+from ..facts import Facts, once
+from .numbers import growth_rates, means
 
 _TEST = "tests/theory/ll/test_claims.py::"
 _EARLY = 1e-3  # outputs up to this leave the forces at their values at zero, to that relative accuracy
 
 
+@once
 def survivor(facts: Facts, sign: int) -> OneNeuron:
     """Return the neuron that survives: ``w+, gamma+`` (sign +1) or ``w-, gamma-`` (sign -1)."""
-    return facts.once(f"LL survivor {sign:+d}", lambda: one_neuron(facts.data, facts.net.slope, sign))
+    return one_neuron(facts.data, facts.net.slope, sign)
 
 
 def limit_network(facts: Facts, sign: int) -> Network:
@@ -53,7 +57,7 @@ def _axes(facts: Facts) -> Array:
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:
-    return facts.both_layers, leaky(facts), logistic(facts), separable(facts)
+    return both_layers(facts), leaky(facts), logistic(facts), separable(facts)
 
 
 def _failed(conditions: tuple[Condition, ...]) -> bool:
@@ -74,7 +78,7 @@ class OneNeuronFlow(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         one = Condition("one neuron", facts.net.p == 1, "proved", facts.net.p, 1)
-        first = (*_setting(facts), one, facts.balanced)
+        first = (*_setting(facts), one, balanced(facts))
         if _failed(first):
             return first
         best = separator(facts)
@@ -112,7 +116,7 @@ class EarlyCones(Claim):
     test = _TEST + "test_doctored_pattern_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        first = (*_setting(facts), spread(facts), facts.balanced)
+        first = (*_setting(facts), spread(facts), balanced(facts))
         if _failed(first):
             return first
         found = means(facts.data, facts.net.slope)
@@ -166,7 +170,7 @@ class GrowthRates(Claim):
     test = _TEST + "test_doctored_growth_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*_setting(facts)[1:], facts.both_layers, spread(facts), facts.balanced)
+        return (*_setting(facts)[1:], both_layers(facts), spread(facts), balanced(facts))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         plus, minus = growth_rates(facts.problem)
@@ -223,7 +227,7 @@ class OneNeuronLimit(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         sign = self.sign
-        first = (*_setting(facts), spread(facts), longer(facts, sign), facts.balanced, some_neuron(facts, sign))
+        first = (*_setting(facts), spread(facts), longer(facts, sign), balanced(facts), some_neuron(facts, sign))
         if facts.net.slope == 0 or first[3].holds is False:
             return first
         printed = renamed(outside(facts, sign, False), "as printed", False)
@@ -291,14 +295,9 @@ class HintedData(Claim):
     test = _TEST + "test_hinted_thresholds"
     role = Role(place=8, about="data with three strong hints, and a small start")
 
-    def _hints(self, facts: Facts) -> Hints | None:
-        hinted(facts)  # fills the memory
-        found: Hints | None = facts.once("LL hints", lambda: None)
-        return found
-
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         first = (*_setting(facts), hinted(facts))
-        found = self._hints(facts)
+        found = three_hints(facts)
         if _failed(first) or found is None:
             return first
         return (
@@ -307,14 +306,14 @@ class HintedData(Claim):
             above("(b) H above eps", found.H, found.eps, "H"),
             above("(c) H above H_0", found.H, found.H_0, "H"),
             above("(d) H outweighs the rest", found.H, found.H_d, "H"),
-            facts.balanced,
+            balanced(facts),
             some_neuron(facts, 1),
             no_branching(facts),
             SMALL,
         )
 
     def bounds(self, facts: Facts) -> dict[str, float]:
-        found = self._hints(facts)
+        found = three_hints(facts)
         if found is None:
             return {}
         return {
@@ -326,7 +325,7 @@ class HintedData(Claim):
         }
 
     def prediction(self, facts: Facts) -> Prediction | None:
-        found = self._hints(facts)
+        found = three_hints(facts)
         best = separator(facts)
         if found is None or best is None:
             return None
@@ -343,7 +342,7 @@ class HintedData(Claim):
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
-        found = self._hints(facts)
+        found = three_hints(facts)
         if run.method != "flow" or found is None:
             return ()
         limit = approach(seen, found.eps / 2, patience=100.0)

@@ -11,10 +11,11 @@ from ...problem import Network
 from ...problem.types import Array
 from ..approach import CLOSE, STALLED, approach
 from ..base import Claim, Condition, Observation, Prediction, Role
-from ..facts import Facts
-from .conditions import (
+from ..conditions import (
     SMALL,
     amplitudes,
+    balanced,
+    both_layers,
     good_draw,
     leaky,
     logistic,
@@ -25,6 +26,7 @@ from .conditions import (
     symmetric,
     width,
 )
+from ..facts import Facts
 from .numbers import clock, length_unit, log_m_norm, means, near_zero_time, phase_one, symmetric_rate
 
 _TEST = "tests/theory/ll/test_claims.py::"
@@ -57,7 +59,7 @@ class SymmetricOptimum(Claim):
     role = Role(place=3, largest="largest margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, separable(facts), symmetric(facts), width(facts, 2)
+        return both_layers(facts), separable(facts), symmetric(facts), width(facts, 2)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"largest margin": optimal_margin(facts), "gamma*": _best(facts).margin}
@@ -92,7 +94,7 @@ class PhaseOneLinear(Claim):
         small = Condition(
             "start small enough for r", found.r <= found.r_max, "numerical", found.r, found.r_max, why=why
         )
-        return facts.both_layers, logistic(facts), symmetric(facts), small
+        return both_layers(facts), logistic(facts), symmetric(facts), small
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         found = phase_one(facts.problem)
@@ -161,7 +163,7 @@ class PhaseTwo(Claim):
     test = _TEST + "test_doctored_phase_two_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        setting = facts.both_layers, logistic(facts), separable(facts), symmetric(facts), off_mean(facts)
+        setting = both_layers(facts), logistic(facts), separable(facts), symmetric(facts), off_mean(facts)
         return (*setting, width(facts, 2), good_draw(facts), SMALL)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
@@ -220,7 +222,7 @@ class TwoNeurons(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         two = Condition("two neurons", facts.net.p == 2, "proved", facts.net.p, 2)
-        first = facts.both_layers, leaky(facts), logistic(facts), separable(facts), symmetric(facts), two
+        first = both_layers(facts), leaky(facts), logistic(facts), separable(facts), symmetric(facts), two
         if any(c.holds is False for c in first):
             return first
         signs = facts.signs
@@ -230,7 +232,7 @@ class TwoNeurons(Claim):
         right = Condition(
             "both on the right side of w*", bool((inner > 0).all()), "numerical", tuple(inner), 0.0, why=why
         )
-        return (*first, facts.balanced, opposite, right)
+        return (*first, balanced(facts), opposite, right)
 
     def prediction(self, facts: Facts) -> Prediction:
         margin = optimal_margin(facts)
@@ -290,7 +292,7 @@ class SymmetricLimit(Claim):
     )
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        setting = facts.both_layers, leaky(facts), logistic(facts), separable(facts), symmetric(facts)
+        setting = both_layers(facts), leaky(facts), logistic(facts), separable(facts), symmetric(facts)
         return (*setting, off_mean(facts), width(facts, 2), good_draw(facts), no_branching(facts), SMALL)
 
     def prediction(self, facts: Facts) -> Prediction:

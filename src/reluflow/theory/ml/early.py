@@ -13,19 +13,9 @@ from ...problem.types import Array
 from ...problem.words import count
 from ...sectors import sector
 from ..base import Claim, Condition, Groups, Observation, Prediction, Role, log_of, when
+from ..conditions import balanced, both_layers, certified, flow_conditions, not_on_ray, strictly_orthogonal
 from ..facts import Facts
-from ..premises import (
-    Split,
-    best_split,
-    certified,
-    flow_conditions,
-    guaranteed,
-    log_certificate,
-    not_on_ray,
-    small_start,
-    small_until,
-    stored_split,
-)
+from .numbers import Split, best_split, guaranteed, log_certificate, small_start, small_until, stored_split
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
@@ -59,8 +49,8 @@ class SmallNorms(Claim):
         time = small_until(facts, best_split(facts))
         why = f"with the best split the bounds hold until t = {time:.6g}."
         return (
-            facts.both_layers,
-            facts.balanced,
+            both_layers(facts),
+            balanced(facts),
             shown,
             Condition("start small", time > 0, "numerical", time, 0.0, why=why),
         )
@@ -117,7 +107,7 @@ class DirectionError(Claim):
     also = ("ML-L10",)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, facts.balanced
+        return both_layers(facts), balanced(facts)
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         return _arc_observation(self, facts, seen, inf, None)
@@ -261,7 +251,7 @@ class Monotone(Claim):
     also = ("ML-E46",)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.strictly_orthogonal)
+        return (*flow_conditions(facts), strictly_orthogonal(facts))
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -286,12 +276,12 @@ class Monotone(Claim):
 
 def alignment_premises(facts: Facts) -> tuple[Condition, ...]:
     """ReLU, both layers, balanced, ML-A1, ML-A2."""
-    return (*flow_conditions(facts), facts.strictly_orthogonal, not_on_ray(facts))
+    return (*flow_conditions(facts), strictly_orthogonal(facts), not_on_ray(facts))
 
 
 def if_strict(facts: Facts, *conditions: Callable[[Facts], Condition]) -> tuple[Condition, ...]:
     """Evaluate conditions that mean something only for strictly orthogonally separable data; none of them elsewhere."""
-    return tuple(condition(facts) for condition in conditions) if facts.strictly_orthogonal.holds else ()
+    return tuple(condition(facts) for condition in conditions) if strictly_orthogonal(facts).holds else ()
 
 
 def eps_terms(facts: Facts, split: Split, c: float, time: float) -> tuple[float, float]:

@@ -11,16 +11,18 @@ from ...dynamics.measures import left
 from ...problem.types import Array
 from ...problem.words import count
 from ..base import Claim, Condition, Observation, Prediction, Role, assume, when
+from ..conditions import alive, both_layers, flow_conditions, small_enough, strictly_orthogonal
 from ..facts import Facts
-from ..premises import alive, flow_conditions, guaranteed, margin_pair, small_enough
+from ..pl.numbers import margin_pair
 from .early import alignment_premises, chosen_split, eps_for_t_1, if_strict, printed_eps
+from .numbers import guaranteed
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 _UNTRAPPED = "not every neuron is trapped by the end of the run: the statement is silent."
 
 
 def _trapping_premises(facts: Facts) -> tuple[Condition, ...]:
-    return (*flow_conditions(facts), facts.strictly_orthogonal)
+    return (*flow_conditions(facts), strictly_orthogonal(facts))
 
 
 class APosteriori(Claim):
@@ -433,7 +435,7 @@ class Growth(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}

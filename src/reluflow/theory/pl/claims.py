@@ -12,10 +12,21 @@ from ...dynamics.measures import left
 from ...problem.words import count
 from ...sectors import class_sectors
 from ..base import Claim, Condition, Observation, Prediction, when
+from ..conditions import (
+    balanced,
+    both_layers,
+    flow_conditions,
+    main_theorem,
+    not_on_ray,
+    orthogonal,
+    relu,
+    small_enough,
+    strictly_orthogonal,
+)
 from ..facts import Facts
 from ..invariants import INVARIANTS
-from ..premises import flow_conditions, margin_pair, not_on_ray, small_enough
-from .limit import LIMITS, theorem_conditions
+from .limit import LIMITS
+from .numbers import margin_pair
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 _GEOMETRY = "tests/theory/pl/test_claims.py"
@@ -31,9 +42,9 @@ class OrthogonalSeparability(Claim):
     test = f"{_GEOMETRY}::test_separability_of_the_examples"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        strict = facts.strictly_orthogonal
+        strict = strictly_orthogonal(facts)
         extra = Condition(strict.name, strict.holds, "proved", strict.value, 0.0, strict.witness, strict.why, False)
-        return facts.orthogonal, extra
+        return orthogonal(facts), extra
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"mu": facts.constants.mu}
@@ -49,7 +60,7 @@ class MaxMarginPair(Claim):
     test = f"{_GEOMETRY}::test_limits_of_the_examples"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        found = facts.orthogonal
+        found = orthogonal(facts)
         if not found.holds:
             why = "it is used only for orthogonally separable data, where it always exists. " + found.why
             return (Condition(found.name, found.holds, found.evidence, found.value, 0.0, found.witness, why),)
@@ -78,7 +89,7 @@ class Premises(Claim):
     test = f"{_GEOMETRY}::test_premises_one_by_one"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return theorem_conditions(facts)
+        return main_theorem(facts)
 
 
 class EarlySectors(Claim):
@@ -93,7 +104,7 @@ class EarlySectors(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         # Without generality of the start a neuron may sit on a repelling ray for ever (ML-A2).
-        return (*flow_conditions(facts), facts.orthogonal, not_on_ray(facts), small_enough(facts))
+        return (*flow_conditions(facts), orthogonal(facts), not_on_ray(facts), small_enough(facts))
 
     def prediction(self, facts: Facts) -> Prediction:
         groups, plus_minus = facts.groups, facts.class_sums
@@ -137,7 +148,7 @@ class EarlySectors(Claim):
 def _geometry(facts: Facts) -> tuple[Condition, ...]:
     enough = facts.data.d >= 2
     why = f"d = {facts.data.d}" + ("." if enough else ": on a line the sphere is two isolated points.")
-    return facts.relu, facts.orthogonal, Condition("d >= 2", enough, "proved", facts.data.d, 2, why=why)
+    return relu(facts), orthogonal(facts), Condition("d >= 2", enough, "proved", facts.data.d, 2, why=why)
 
 
 class TwoSectors(Claim):
@@ -154,7 +165,7 @@ class TwoSectors(Claim):
         return _geometry(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
-        sectors = facts.once("sectors", lambda: class_sectors(facts.data))
+        sectors = class_sectors(facts.data)
         names = ("positive", "negative")
         present = (facts.data.positives.size, facts.data.negatives.size)
         parts = []
@@ -185,7 +196,7 @@ class ClosedForm(Claim):
         return {"G_plus": plus, "G_minus": -minus}
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
-        if not (facts.balanced.holds and facts.both_layers.holds):
+        if not (balanced(facts).holds and both_layers(facts).holds):
             return ()
         run = seen.run
         both = seen.home[:-1] & seen.home[1:] & ~seen.dead[1:]
@@ -225,7 +236,7 @@ class Absorbing(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal)
+        return (*flow_conditions(facts), orthogonal(facts))
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -253,7 +264,7 @@ class MonotoneActivations(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal)
+        return (*flow_conditions(facts), orthogonal(facts))
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
@@ -284,7 +295,7 @@ class DirectionalIdentity(Claim):
     test = f"{_GEOMETRY}::test_identity_between_kinks"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.relu,)
+        return (relu(facts),)
 
 
 class GrowthBound(Claim):
@@ -299,7 +310,7 @@ class GrowthBound(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         logistic = facts.loss.name == "logistic"
         why = "|l'| <= 1." if logistic else "the slope of the exponential loss is not bounded."
-        return facts.both_layers, facts.balanced, Condition("bounded slope of the loss", logistic, "proved", why=why)
+        return both_layers(facts), balanced(facts), Condition("bounded slope of the loss", logistic, "proved", why=why)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         rate = facts.problem.weight * facts.data.n * facts.x_max

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb, log, sqrt
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -15,81 +14,27 @@ from ...dynamics.accuracy import margin_rounding
 from ...problem import Network
 from ...problem.types import Array, Flags
 from ...problem.words import count
-from ...sectors import exact_signs
 from ..approach import shrinking
 from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
+from ..conditions import (
+    alive,
+    both_classes,
+    both_layers,
+    flow_conditions,
+    main_theorem,
+    not_on_ray,
+    orthogonal,
+    relu,
+    small_enough,
+)
 from ..facts import Facts
-from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
+from ..ml.numbers import guaranteed
+from .numbers import margin_pair
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
 #: Relative accuracy of the margins of the classes.
 _SOLVED = 1e-9
-
-#: Subsets of samples whose independence is looked at before general position is left open.
-_SUBSETS = 20_000
-
-
-# -- the conditions of the theorem ------------------------------------------------------------------------
-
-
-def theorem_conditions(facts: Facts) -> tuple[Condition, ...]:
-    """PL-A, 1 to 7, the fourth and the sixth in parts."""
-    logistic = facts.loss.name == "logistic"
-    why = "the loss is logistic." if logistic else "the exponential loss is covered by the derived PL-T1' only."
-    flow = "a Problem is a gradient flow; runs of discrete methods are compared with it."
-    found = [
-        facts.orthogonal,
-        Condition("logistic loss", logistic, "proved", facts.loss.name, "logistic", why=why),
-        Condition("gradient flow", True, "proved", why=flow),
-        *flow_conditions(facts),
-        small_enough(facts),
-    ]
-    if not facts.orthogonal.holds:  # the margins of the classes need not exist
-        return (*found, facts.both_classes)
-    found += [_spanning(facts), _positive_multipliers(facts), _general_position(facts), _off_hyperplanes(facts)]
-    generic = assume(
-        "generic data and start", "'almost every' cannot be checked; known exceptions are listed beside it."
-    )
-    return (*found, not_on_ray(facts), generic, facts.both_classes)
-
-
-def _spanning(facts: Facts) -> Condition:
-    ranks = tuple(solution.rank for solution in solved(facts))
-    d = facts.data.d
-    why = f"the tight samples of the classes span {' and '.join(map(str, ranks))} of {d} dimensions."
-    return Condition("support examples of each class span", min(ranks) == d, "numerical", ranks, d, why=why)
-
-
-def _positive_multipliers(facts: Facts) -> Condition:
-    zero = sorted({int(i) for s in solved(facts) for i in np.setdiff1d(s.support, s.active)})
-    why = f"tight samples without multiplier: {zero[:5]}." if zero else "every tight sample has a positive multiplier."
-    return Condition("positive multipliers on the support", not zero, "numerical", len(zero), 0, zero or None, why)
-
-
-def _general_position(facts: Facts) -> Condition:
-    """Any min(n, d) samples are independent, as far as numerical ranks can tell."""
-    name, data = "samples in general position", facts.data
-    size = min(data.n, data.d)
-    if comb(data.n, size) * size**3 > 1000 * _SUBSETS:
-        return assume(name, f"there are too many subsets of {size} samples to look at.")
-    units = data.X / data.norms[:, None]
-    for members in combinations(range(data.n), size):
-        values = np.linalg.svd(units[list(members)], compute_uv=False)
-        if values[-1] <= 1e-12 * values[0]:
-            why = f"samples {list(members)} are dependent."
-            return Condition(name, False, "numerical", float(values[-1]), 0.0, members, why)
-    return Condition(name, True, "numerical", why=f"any {size} samples are independent.")
-
-
-def _off_hyperplanes(facts: Facts) -> Condition:
-    on = np.argwhere(exact_signs(facts.net.W, facts.data.X) == 0)
-    name = "no neuron starts on a hyperplane"
-    if on.size:
-        j, i = (int(v) for v in on[0])
-        return Condition(name, False, "proved", len(on), 0, (j, i), f"w_{j}(0).x_{i} = 0 exactly.")
-    return Condition(name, True, "proved", 0, 0, why="w_j(0).x_i != 0 for all neurons and samples.")
-
 
 # -- the limit as numbers and as a network -----------------------------------------------------------------
 
@@ -199,7 +144,7 @@ class MainTheorem(Claim):
     role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return theorem_conditions(facts)
+        return main_theorem(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
         groups = facts.groups
@@ -253,7 +198,7 @@ class Probability(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         draw = assume("directions drawn symmetrically", "the network given is one draw; its law is not visible in it.")
-        return (*flow_conditions(facts), facts.orthogonal, draw)
+        return (*flow_conditions(facts), orthogonal(facts), draw)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         plus, minus = int((facts.signs > 0).sum()), int((facts.signs < 0).sum())
@@ -306,7 +251,7 @@ class SharpLimit(Claim):
     sources = ("lyu-li", "ji-telgarsky")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal, not_on_ray(facts), small_enough(facts), alive(facts))
+        return (*flow_conditions(facts), orthogonal(facts), not_on_ray(facts), small_enough(facts), alive(facts))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         pair = margin_pair(facts)
@@ -439,7 +384,7 @@ class Corollary(Claim):
 def _two_groups(facts: Facts) -> tuple[Condition, ...]:
     enough = facts.net.p >= 2
     width = Condition("at least two neurons", enough, "proved", facts.net.p, 2, why=f"p = {facts.net.p}.")
-    return facts.relu, facts.both_layers, facts.orthogonal, facts.both_classes, width
+    return relu(facts), both_layers(facts), orthogonal(facts), both_classes(facts), width
 
 
 class KKTPoint(Claim):

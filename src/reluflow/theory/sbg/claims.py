@@ -11,8 +11,8 @@ from ...margins import AgreementMargin, agreement_margin, clusters, linearity
 from ...problem import NotSeparable, Stopped, Undecided
 from ..approach import STALLED, approach, worst_drop
 from ..base import Claim, Condition, Observation, Prediction, Role, assume
-from ..facts import Facts
-from ..ll.conditions import above, leaky, logistic, separable, separator
+from ..conditions import above, frozen, leaky, logistic, paired, separable, separator
+from ..facts import Facts, once
 from ..ll.numbers import LARGE
 from .numbers import StepBound, critical, equal_slope_outlier, pairs, par_program, step_bound
 from .steps import holds as steps_hold
@@ -26,36 +26,20 @@ AGREES = assume(
 )
 
 
-def frozen(facts: Facts) -> Condition:
-    """Only the first layer is trained."""
-    first = facts.problem.train == "first"
-    why = "the second layer is frozen." if first else 'both layers are trained; the statement needs train="first".'
-    return Condition("second layer frozen", first, "proved", why=why)
-
-
-def paired(facts: Facts) -> Condition:
-    """As many output weights +v as -v."""
-    found = pairs(facts.net)
-    if found is None:
-        why = "the output weights are not k times +v and k times -v."
-        return Condition("outputs +v and -v, equally many", False, "numerical", why=why)
-    return Condition(
-        "outputs +v and -v, equally many", True, "numerical", found, why=f"k = {found[0]}, v = {found[1]:.6g}."
-    )
-
-
 def _kv(facts: Facts) -> tuple[int, float]:
     found = pairs(facts.net)
     assert found is not None  # a condition of every claim that asks
     return found
 
 
+@once
 def _program(facts: Facts) -> AgreementMargin | None:
-    return facts.once("SBG program", lambda: par_program(facts.data, facts.net.slope))
+    return par_program(facts.data, facts.net.slope)
 
 
+@once
 def _critical(facts: Facts) -> tuple[float, float] | None:
-    return facts.once("SBG critical", lambda: critical(facts.data))
+    return critical(facts.data)
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:
