@@ -19,7 +19,7 @@ from ..problem import time_limit as within
 from ..problem.files import writing
 from ..problem.plain import plain
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
-from ..theory.compare import Outcome, Sight, compare_limit, sights, summarize
+from ..theory.compare import Sight, Verdicts, compare_limit, sights, summarize
 from .headline import headline
 
 Item = TypeVar("Item")
@@ -70,7 +70,7 @@ class Explanation:
     hints: tuple[Hint, ...] = ()
 
     @cached_property
-    def summary(self) -> Outcome:
+    def summary(self) -> Verdicts:
         """The outcome."""
         return summarize(self.findings, self.observations, self.sights, self.troubles)
 

@@ -48,7 +48,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Verdicts:
     """The outcome in four lists.
 
     Attributes
@@ -89,7 +89,7 @@ class Outcome:
 
 def summarize(
     findings: Sequence[Finding], observations: Sequence[Observation], seen: Sequence[Sight], troubles: Sequence[str]
-) -> Outcome:
+) -> Verdicts:
     """Sort what was predicted, seen and left open into four lists, one entry a claim."""
     lists: dict[bool | None, dict[str, list[Observation]]] = {True: {}, False: {}, None: {}}
     for one in observations:
@@ -99,7 +99,7 @@ def summarize(
         for f in findings
         if f.applies is None
     ]
-    return Outcome(
+    return Verdicts(
         tuple(_verdict(name, group) for name, group in lists[True].items() if name not in lists[False]),
         tuple(_verdict(name, group) for name, group in lists[False].items()),
         tuple(Verdict("", sight.text) for sight in seen if not sight.covered_by),

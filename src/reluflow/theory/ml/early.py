@@ -486,7 +486,7 @@ def trapped_by(claim: Claim, facts: Facts, seen: Measures, due: float) -> tuple[
     return first, claim.judged(seen, lost.size == 0, text, int(lost.size), 0, lost.tolist() or None)
 
 
-class Alignment(Claim):
+class AlignmentTime(Claim):
     """ML-T1a."""
 
     id = "ML-T1a"
@@ -586,7 +586,7 @@ EARLY: tuple[Claim, ...] = (
     Dwell(),
     SharpDwell(),
     SmallEpsilon(),
-    Alignment(),
+    AlignmentTime(),
     SharpAlignment(),
     Certificate(),
 )

@@ -9,7 +9,7 @@ from ...margins import MarginSolution
 from ..facts import Facts
 
 
-class Pair(NamedTuple):
+class MarginPair(NamedTuple):
     """Lengths of the two class max-margin vectors (0 for an empty class) and their cosine (1 then)."""
 
     plus: float
@@ -28,11 +28,11 @@ class Pair(NamedTuple):
         return 2 / (1 + sqrt(spread / self.total**2))
 
 
-def margin_pair(facts: Facts) -> Pair:
+def margin_pair(facts: Facts) -> MarginPair:
     """Return the numbers that fix the limit."""
     plus, minus = facts.class_margins
     cosine = float(plus.direction @ minus.direction) if plus and minus else 1.0
-    return Pair(1 / plus.margin if plus else 0.0, 1 / minus.margin if minus else 0.0, cosine)
+    return MarginPair(1 / plus.margin if plus else 0.0, 1 / minus.margin if minus else 0.0, cosine)
 
 
 def solved(facts: Facts) -> list[MarginSolution]:

@@ -256,7 +256,7 @@ class AgreeingConverge(Claim):
         return self.seen(False if stalled else None, text, float(radius[-1]), 0.0)
 
 
-class Separability(Claim):
+class CriticalBeta(Claim):
     """SBG-V."""
 
     id, paper = "SBG-V", "SBG"
@@ -426,7 +426,7 @@ CLAIMS: tuple[Claim, ...] = (
     Agreeing(),
     LatePhase(),
     AgreeingConverge(),
-    Separability(),
+    CriticalBeta(),
     PerfectAgreement(),
     Lipschitz(),
     SmoothedMarginGrows(),
