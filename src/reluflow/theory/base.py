@@ -58,8 +58,8 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 4].rstrip()} ..."
 
 
-class Record:
-    """Common ground of the verdicts."""
+class Answer:
+    """Common ground of what theory answers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values; functions are left out, networks become their arrays."""
@@ -68,20 +68,20 @@ class Record:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
+    if isinstance(value, Answer):
         return value.to_dict()
     if isinstance(value, Network):
         scales = {"log_scale": value.log_scale, "log_scale_out": value.log_scale_out}
         return plain({"W": value.W, "a": value.a, "slope": value.slope, **scales})
     if isinstance(value, Groups):
         return plain(value._asdict())
-    if isinstance(value, tuple) and any(isinstance(item, Record) for item in value):
+    if isinstance(value, tuple) and any(isinstance(item, Answer) for item in value):
         return [_plain(item) for item in value]
     return plain(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Condition(Record):
+class Condition(Answer):
     """One requirement of a claim and whether it is met.
 
     Attributes
@@ -145,7 +145,7 @@ def conjunction(conditions: Iterable[Condition]) -> bool | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Finding(Record):
+class Finding(Answer):
     """Whether a claim applies to a problem, condition by condition.
 
     Attributes
@@ -191,7 +191,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(Record):
+class Prediction(Answer):
     """What a claim promises for a problem.
 
     Attributes
@@ -233,7 +233,7 @@ class Prediction(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observation(Record):
+class Observation(Answer):
     """What a run says about a claim.
 
     Attributes

@@ -320,6 +320,13 @@ def _off_hyperplanes(facts: Facts) -> Condition:
     return Condition(name, True, "proved", 0, 0, why="w_j(0).x_i != 0 for all neurons and samples.")
 
 
+def two_groups(facts: Facts) -> tuple[Condition, ...]:
+    """Room for a neuron of each sign, and a class for it to fit (PL-LC1)."""
+    enough = facts.net.p >= 2
+    wide = Condition("at least two neurons", enough, "proved", facts.net.p, 2, why=f"p = {facts.net.p}.")
+    return relu(facts), both_layers(facts), orthogonal(facts), both_classes(facts), wide
+
+
 # -- linearly separable data ------------------------------------------------------------------------------
 
 

@@ -18,14 +18,12 @@ from ..approach import shrinking
 from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
 from ..conditions import (
     alive,
-    both_classes,
-    both_layers,
     flow_conditions,
     main_theorem,
     not_on_ray,
     orthogonal,
-    relu,
     small_enough,
+    two_groups,
 )
 from ..facts import Facts
 from ..ml.numbers import guaranteed
@@ -381,12 +379,6 @@ class Corollary(Claim):
         return (shrinking(self, seen, settled, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
 
 
-def _two_groups(facts: Facts) -> tuple[Condition, ...]:
-    enough = facts.net.p >= 2
-    width = Condition("at least two neurons", enough, "proved", facts.net.p, 2, why=f"p = {facts.net.p}.")
-    return relu(facts), both_layers(facts), orthogonal(facts), both_classes(facts), width
-
-
 class KKTPoint(Claim):
     """PL-LC1."""
 
@@ -399,7 +391,7 @@ class KKTPoint(Claim):
     test = "tests/theory/pl/test_claims.py::test_limit_network_is_a_kkt_point"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return _two_groups(facts)
+        return two_groups(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
         total = margin_pair(facts).total
@@ -420,7 +412,7 @@ class GlobalOptimum(Claim):
     role = Role(largest="largest_margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return _two_groups(facts)
+        return two_groups(facts)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         total = margin_pair(facts).total
