@@ -1,6 +1,8 @@
 """Measures along a run: against definitions, worked numbers and theorems."""
 
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -226,3 +228,56 @@ def test_outputs_at_unit_norm_are_those_of_the_normalised_network():
     target = run.final.normalized().outputs(problem.data.X)
     assert run.measures.output_error(target) == 0.0
     assert run.measures.output_error(2 * target) == pytest.approx(0.5)
+
+
+# -- the late run ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def late_run():
+    net = rf.Network.balanced([[1, 0.1], [0.2, 2], [-1, 1.1], [1, -2.2]], [1, 1, -1, -1], log_scale=-30.0)
+    return rf.flow(rf.Problem(rf.dataset("EX1"), net), {"log_time": 300.0})
+
+
+def test_settled_is_when_the_classes_share_their_loss_as_in_the_limit(late_run):
+    seen, data = late_run.measures, late_run.problem.data
+    solutions = rf.margins.class_margins(data)
+    far = np.zeros(len(late_run))
+    for members, solution in zip((data.positives, data.negatives), solutions, strict=True):
+        share = np.exp(-late_run.margins()[:, members])
+        share /= share.sum(axis=1, keepdims=True)
+        far = np.maximum(far, np.abs(share - solution.dual[members] / solution.dual.sum()).sum(axis=1) / 2)
+    found = seen.settled(solutions)
+    half = late_run.log_time <= late_run.log_time[-1] / 2
+    assert far[half & (late_run.log_time >= found)].max() <= 0.1
+    before = np.flatnonzero(late_run.log_time < found)
+    assert seen.late[0] > before[-1] or far[before[-1]] > 0.1
+    # With multipliers that are never approached it is not seen at all.
+    wrong = [replace(one, dual=np.where(one.dual > 0, 0.0, 1.0)) for one in solutions]
+    assert seen.settled(tuple(wrong)) == math.inf
+
+
+def test_a_run_is_evaluated_between_its_records_wherever_it_comes_from(late_run, tmp_path):
+    late_run.save(tmp_path / "run.npz")
+    again = rf.Trajectory.load(tmp_path / "run.npz")
+    copied = pickle.loads(pickle.dumps(late_run))
+    assert (late_run.early is not None, again.early, copied.early) == (True, None, None)
+    early_end = late_run.phases[0].log_end
+    for log_time in (early_end - 0.5, early_end + 0.3, 200.0):
+        here = late_run.at(log_time=log_time)
+        for other in (again, copied):
+            np.testing.assert_array_equal(other.at(log_time=log_time).directions, here.directions)
+        k = int(np.searchsorted(late_run.log_time, log_time)) - 1
+        # Other methods have no flow between records: the one before is taken.
+        assert replace(late_run, method="gd").at(log_time=log_time) == late_run.network(k)
+        assert here != late_run.network(k)
+
+
+def test_a_solved_early_phase_is_used(late_run):
+    problem = late_run.problem
+    early = rf.align(problem)
+    given = rf.limit(problem, alignment=early, optimum=False)
+    assert given.trajectory.early is early
+    assert given.margin == rf.limit(problem, optimum=False).margin
+    with pytest.raises(rf.ProblemError, match="belongs to another problem"):
+        rf.limit(problem.replace(loss="exponential"), alignment=early)
