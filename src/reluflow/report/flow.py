@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +126,7 @@ def _draw_plateaus(axes: Any, end: Limit) -> None:
     run, stops = end.trajectory, [p.log_r_to for p in end.plateaus]
     log_R = 2 * run.log_norm
     shown = np.isfinite(log_R)
-    margin = np.maximum(run.normalized_margin()[shown], 0.0)
+    margin = np.maximum(run.measures.normalized_margin[shown], 0.0)
     last = stops[-1] + 0.2 * (stops[-1] - float(log_R[shown][0]))
     axes.plot(log_R[shown], margin, color=PLUS, lw=1.8, label="flow, followed in time")
     for k, plateau in enumerate(end.plateaus):
@@ -158,18 +157,7 @@ def finer(run: Trajectory) -> Trajectory:
         nets = [(log_time, run.at(log_time=log_time)) for log_time in wanted[:_MOST_FINE]]
     except Undecided:  # where the flow cannot be integrated anew the records must do
         return run
-    if not nets:
-        return run
-    at = np.searchsorted(run.log_time, [log_time for log_time, _ in nets])
-    more = {
-        "log_time": [log_time for log_time, _ in nets],
-        "log_loss": [run.problem.log_loss(net) for _, net in nets],
-        "directions": [net.directions for _, net in nets],
-        "log_norms": [net.log_norms for _, net in nets],
-        "log_outs": [net.log_outs for _, net in nets],
-        "signs": [np.sign(net.a) for _, net in nets],
-    }
-    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})
+    return run.with_records(nets)
 
 
 # -- axes ------------------------------------------------------------------------------------------------
@@ -290,9 +278,9 @@ def _visible(run: Trajectory, places: Array) -> Array:
 
 
 def _draw_margins(axes: Any, run: Trajectory, places: Array) -> None:
-    seen, problem = _visible(run, places), run.problem
-    normal = np.array([run.network(int(k)).normalized_margin(problem.data, problem.train) for k in seen])
-    smooth = run.smoothed_margin()[seen]
+    seen, _problem = _visible(run, places), run.problem
+    normal = run.measures.normalized_margin[seen]
+    smooth = run.measures.smoothed_margin[seen]
     low, high = float(normal.min(initial=0.0)), float(normal.max(initial=0.0))
     pad = 0.06 * (high - low) or 1.0
     axes.set_ylim(low - pad, high + pad)
@@ -305,10 +293,9 @@ def _draw_margins(axes: Any, run: Trajectory, places: Array) -> None:
 
 
 def _draw_rank(axes: Any, run: Trajectory, places: Array) -> None:
-    from ..margins import stable_rank
 
     seen = [int(k) for k in _visible(run, places) if np.isfinite(run.log_norms[k]).any()]
-    axes.plot(places[seen], [stable_rank(run.network(k)) for k in seen], color="black", lw=1.5)
+    axes.plot(places[seen], run.measures.stable_rank[seen], color="black", lw=1.5)
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.95), max(high, 1.05))
     axes.set_title("stable rank of the first layer", fontsize=9)

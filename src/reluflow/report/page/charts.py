@@ -122,8 +122,8 @@ def _named(lines: list[tuple[str, str, float]]) -> list[tuple[str, str]]:
 
 def _margins(clock: Clock, found: Explanation) -> str:
     run, problem, seen = clock.run, clock.run.problem, clock.seen
-    normal = np.array([run.network(int(k)).normalized_margin(problem.data, problem.train) for k in seen])
-    smooth = run.smoothed_margin()[seen]
+    normal = run.measures.normalized_margin[seen]
+    smooth = run.measures.smoothed_margin[seen]
     lines = levels(found)
     frame = clock.frame(svg.spread(normal, 0.0, *(value for _, _, value in lines)))
     smooth[~(smooth >= frame.y[0])] = np.nan  # far below while the loss is large
@@ -144,7 +144,7 @@ def _rank(clock: Clock, found: Explanation) -> str:
     seen = [int(k) for k in clock.seen if np.isfinite(run.log_norms[k]).any()]
     if not seen:
         return ""
-    values = np.array([stable_rank(run.network(k)) for k in seen])
+    values = run.measures.stable_rank[seen]
     lines = [
         ("predicted", f"predicted by {p.claim}", float(p.bounds["stable_rank"]))
         for p in found.predictions

@@ -16,9 +16,10 @@ from ...data import summarize
 from ...problem.plain import plain
 from ...problem.words import count
 from ...theory import Condition, Finding, Observation, Prediction, citation
-from ..explanation import Verdict, versions
+from ...theory.compare import Verdict
+from ..explanation import versions
 from ..headline import moment
-from ..text import THEOREMS, setting
+from ..text import setting, theorems_first
 from .charts import ends, levels, over_time, phases_key
 from .plane import movie, regions
 
@@ -62,7 +63,7 @@ def _head(found: Explanation) -> str:
 
 def _outcome(found: Explanation) -> str:
     summary = found.summary
-    order = sorted(summary.seen, key=lambda v: THEOREMS.index(v.claim) if v.claim in THEOREMS else len(THEOREMS))
+    order = theorems_first(summary.seen)
     cards = (
         ("predicted and seen", order, 8),
         ("predicted but not seen", summary.missed, _MOST_ROWS),
