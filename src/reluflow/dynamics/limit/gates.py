@@ -76,11 +76,26 @@ class Gate:
 def grown(run: Trajectory, live: Index, neurons: Index | None = None) -> tuple[float, int, Array]:
     """By how much R grew since some points were fitted and the last event of some neurons, the record there, log R."""
     log_R = run.log_norm * (1 if run.problem.train == "first" else 2)
-    unfitted = np.flatnonzero(run.margins()[:, live].min(axis=1, initial=np.inf) <= _FITTED)
     events = run.events if neurons is None else run.events[np.isin(run.events["neuron"], neurons)]
     last = events["log_time"].max(initial=-np.inf)
-    at = max(int(np.searchsorted(run.log_time, last, side="right")) - 1, int(unfitted[-1]) if unfitted.size else 0)
+    at = max(int(np.searchsorted(run.log_time, last, side="right")) - 1, _last_unfitted(run, live), 0)
     return float(np.exp(min(log_R[-1] - log_R[at], 700.0))), at, log_R
+
+
+def _last_unfitted(run: Trajectory, live: Index) -> int:
+    """Return the last record at which one of some points was not fitted; -1 if there is none.
+
+    Where all points count the loss tells it for most records: one such point alone costs so much, and all together
+    cannot cost more.
+    """
+    problem = run.problem
+    one = float(problem.loss.log_value(_FITTED)) + np.log(problem.weight)
+    every = one + np.log(live.size) if live.size == problem.data.n else np.inf
+    for k in reversed(range(len(run))):
+        cost = run.log_loss[k]
+        if cost > every or (cost >= one and run.network(k).margins(problem.data)[live].min(initial=np.inf) <= _FITTED):
+            return k
+    return -1
 
 
 def _quiet(look: Look) -> tuple[float, bool, str]:
