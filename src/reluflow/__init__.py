@@ -53,9 +53,21 @@ _NAMES = {
     },
     "Margins": {
         "max_margin": ("margins", "the widest linear separator"),
+        "class_margins": ("margins", "the same for each class alone"),
+        "agreement_margin": ("margins", "two groups of neurons that agree"),
+        "beta_crit": ("margins", "the largest margins at which a vector takes in the other class"),
+        "one_neuron": ("margins", "the best single neuron"),
+        "grouped_margin": ("margins", "groups with given patterns"),
         "global_max_margin": ("margins", "bounds on the largest margin of any network"),
         "kkt": ("margins", "whether a network is a KKT direction"),
         "linearity": ("margins", "whether a network classifies like a linear function"),
+    },
+    "Sectors": {
+        "sector": ("sectors", "on which side of every sample a vector lies, exactly"),
+        "cones_of": ("sectors", "membership in S+, S- and the dead cone"),
+        "dead_cone": ("sectors", "whether the dead cone is only the origin"),
+        "extremal_directions": ("sectors", "the directions in which neurons align"),
+        "alignment_constants": ("sectors", "constants and time bounds of the early phase"),
     },
     "Time": {
         "time_limit": ("problem", "how long what is done inside may take: ``with time_limit(60): ...``"),
@@ -91,7 +103,7 @@ __all__ = [*_HOME_OF]
 
 
 def _listing(title: str, lines: dict[str, str]) -> str:
-    return "\n".join([f"\n{title}", *(f"    {name:<20}{line}" for name, line in lines.items())])
+    return "\n".join([f"\n{title}", *(f"    {name:<22}{line}" for name, line in lines.items())])
 
 
 __doc__ = "\n".join(

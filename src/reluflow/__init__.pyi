@@ -24,10 +24,15 @@ from .dynamics import descend as descend
 from .dynamics import flow as flow
 from .dynamics import ladder as ladder
 from .dynamics import limit as limit
+from .margins import agreement_margin as agreement_margin
+from .margins import beta_crit as beta_crit
+from .margins import class_margins as class_margins
 from .margins import global_max_margin as global_max_margin
+from .margins import grouped_margin as grouped_margin
 from .margins import kkt as kkt
 from .margins import linearity as linearity
 from .margins import max_margin as max_margin
+from .margins import one_neuron as one_neuron
 from .problem import BudgetExceeded as BudgetExceeded
 from .problem import DataError as DataError
 from .problem import Dataset as Dataset
@@ -45,6 +50,11 @@ from .problem import time_limit as time_limit
 from .report import compare as compare
 from .report import explain as explain
 from .report import plot as plot
+from .sectors import alignment_constants as alignment_constants
+from .sectors import cones_of as cones_of
+from .sectors import dead_cone as dead_cone
+from .sectors import extremal_directions as extremal_directions
+from .sectors import sector as sector
 from .theory import check as check
 from .theory import citation as citation
 from .theory import monitor as monitor
