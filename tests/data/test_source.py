@@ -346,7 +346,7 @@ def test_axes_are_named_after_the_columns(tmp_path):
 
     problem = as_problem(pd.DataFrame(X, columns=["size", "cost $ x_"]), Y, **NET)
     plot_alignment(rf.align(problem), tmp_path / "p.svg")
-    from reluflow.report.alignment import axis_labels
+    from reluflow.report.pictures import axis_labels
 
     axes = Figure().subplots()
     axes.set(**axis_labels(problem.data))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem.types import Array
-from .alignment import MINUS, PLUS, REST
+from .pictures import MINUS, PLUS, REST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,12 +41,20 @@ def sheet(rows: int, columns: int, title: str = "", size: tuple[float, float] = 
     return figure, axes
 
 
-def samples(axes: Any, X: npt.ArrayLike, y: npt.ArrayLike, size: float = 30.0) -> None:
-    """Draw labelled points of the plane: a blue plus for +1, an orange bar for -1."""
+def samples(
+    axes: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    size: float = 30.0,
+    width: float = 1.5,
+    words: tuple[str, str] | None = None,
+) -> None:
+    """Draw labelled points of the plane: a blue plus for +1, an orange bar for -1; ``words`` go into the legend."""
     points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    for sign, colour, mark in ((1, PLUS, "+"), (-1, MINUS, "_")):
+    for k, (sign, colour, mark) in enumerate(((1, PLUS, "+"), (-1, MINUS, "_"))):
         at = labels == sign
-        axes.scatter(*points[at].T, c=colour, marker=mark, s=size, lw=1.5, zorder=4, rasterized=at.sum() > _FULL)
+        look = {"c": colour, "marker": mark, "s": size, "lw": width, "rasterized": at.sum() > _FULL}
+        axes.scatter(*points[at].T, zorder=4, label=words[k] if words and at.any() else None, **look)
 
 
 def regions(
@@ -126,7 +134,7 @@ def row_plane(axes: Any, points: npt.ArrayLike, signs: npt.ArrayLike, name: str 
 
 def histogram(axes: Any, values: npt.ArrayLike, span: tuple[float, float], bins: int = 40, label: str = "") -> None:
     """Draw how values are distributed; more calls on the same axes are told apart by colour and line style."""
-    k = sum(1 for patch in axes.containers)
+    k = len(axes.containers)
     colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
     found = np.asarray(values, dtype=np.float64)
     counts, edges = np.histogram(found, bins=bins, range=span)
@@ -158,18 +166,6 @@ def curve(axes: Any, x: npt.ArrayLike, y: npt.ArrayLike, kind: int = 0, label: s
     mark = {"marker": MARKS[kind % len(MARKS)], "ms": 5} if marks else {}
     place, height = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     axes.plot(place, height, label=label or None, **look, **mark)
-
-
-def heat(axes: Any, matrix: npt.ArrayLike, reach: float | None = None, label: str = "") -> None:
-    """Draw a matrix with colours that are white at zero, blue above and orange below, and their scale beside it."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    entries = np.asarray(matrix, dtype=np.float64)
-    far = float(np.nanmax(np.abs(entries))) if reach is None else reach
-    colours = LinearSegmentedColormap.from_list("signed", [MINUS, "#FFFFFF", PLUS])
-    image = axes.imshow(entries, cmap=colours, vmin=-far, vmax=far, interpolation="nearest", aspect="auto")
-    axes.figure.colorbar(image, ax=axes, shrink=0.85, label=label)
-    axes.set(xticks=[], yticks=[])
 
 
 def image(axes: Any, pixels: npt.ArrayLike, title: str = "") -> None:

@@ -16,10 +16,11 @@ from ...data import summarize
 from ...problem.plain import plain
 from ...problem.words import count
 from ...theory import Condition, Finding, Observation, Prediction, citation
+from ..charts import margin_levels
 from ..explanation import Verdict, versions
 from ..headline import moment
 from ..text import THEOREMS, setting
-from .charts import ends, levels, over_time, phases_key
+from .curves import ends, over_time, phases_key
 from .plane import movie, regions
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ def _ending(found: Explanation) -> str:
     end = found.limit
     if end is None:
         return ""
-    table = [(name, f"{value:.10g}") for _, name, value in levels(found)]
+    table = [(one.name, f"{one.value:.10g}") for one in margin_levels(found.predictions, end)]
     living = sorted(end.living, key=lambda g: -g.share)
     groups = [
         ("+" if g.sign > 0 else "−" if g.sign < 0 else "±", len(g.neurons), f"{g.share:.6g}", _value(g.direction))
