@@ -7,8 +7,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import reluflow as rf
+from reluflow.problem.axis import BEND, axis_place, log_value
 from reluflow.report import svg
-from reluflow.report.axis import BEND, Tick, axis_place, linear_ticks, log_ticks, log_value
+from reluflow.report.axis import Tick, linear_ticks, log_ticks
 from reluflow.report.charts import Axis, Band, Chart, Curve, Level, over_time, unbroken
 from reluflow.report.pictures import paint
 

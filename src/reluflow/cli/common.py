@@ -283,18 +283,19 @@ def console(stderr: bool = False) -> Console:
 
 def print_table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
     """Print a table that is readable without colour and at 80 columns; the last column wraps."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+    from ..problem.tables import table
 
     if title:
         out.print(title)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for k, column in enumerate(columns):
-        table.add_column(column, no_wrap=k < len(columns) - 1, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    out.print(table, soft_wrap=False)
+    out.print(table(columns, rows), soft_wrap=False)
+
+
+def show(out: Console, result: Any, files: Mapping[str, Path | None] | None = None) -> None:
+    """Print the text of a result, and which files were written."""
+    print(result.text(out.width, out.color_system is not None))
+    for word, path in (files or {}).items():
+        if path is not None:
+            out.print(f"{word} written to {path}")
 
 
 def busy(what: str) -> AbstractContextManager[object]:

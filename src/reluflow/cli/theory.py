@@ -85,13 +85,9 @@ def _ids(names: list[str] | None) -> set[str] | None:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "fingerprint": problem.fingerprint(),
-        "data": problem.data.name,
-        "n": problem.data.n,
-        "d": problem.data.d,
-        "p": problem.net.p,
-    }
+    from ..dynamics.documents import describe_problem
+
+    return {**describe_problem(problem), "data": problem.data.name}
 
 
 _WORDS = {True: "yes", False: "no", None: "?"}

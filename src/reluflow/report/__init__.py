@@ -1,7 +1,7 @@
 """Explanations and pictures."""
 
+from ..problem.axis import axis_place
 from .alignment import plot_alignment
-from .axis import axis_place
 from .comparison import Comparison, compare, function_distance
 from .explanation import Explanation, explain
 from .flow import plot_flow, plot_limit

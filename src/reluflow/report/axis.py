@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.types import Array
+from ..problem.axis import BEND, DECADE, axis_place, log_value
 
-BEND = 10.0  #: up to e^10 an axis is logarithmic, beyond it the logarithm has a logarithmic axis
-_DECADE = 6.0  # what a decade of the logarithm beyond the bend takes, in units of the logarithm before it
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -20,31 +18,6 @@ class Tick(NamedTuple):
     place: float
     text: str
     exponent: str = ""
-
-
-def axis_place(log_value: Any) -> Array:
-    r"""Place on an axis that shows both 1e-4 and :math:`e^{10^6}`.
-
-    Between :math:`e^{-10}` and :math:`e^{10}` it is the logarithm, as on an ordinary logarithmic axis; beyond, equal
-    lengths are decades of the logarithm. Infinities stay.
-
-    >>> axis_place([-10.0, 0.0, 2.5, 10.0, 100.0, 1e6]).tolist()
-    [-10.0, 0.0, 2.5, 10.0, 16.0, 40.0]
-    """
-    value = np.asarray(log_value, dtype=np.float64)
-    beyond = BEND + _DECADE * np.log10(np.maximum(np.abs(value), BEND) / BEND)
-    return np.where(np.abs(value) <= BEND, value, np.sign(value) * beyond)
-
-
-def log_value(place: float) -> float:
-    """Turn a place back into a logarithm.
-
-    >>> [log_value(float(axis_place(v))) for v in (-3.0, 1000.0)]
-    [-3.0, 1000.0]
-    """
-    if abs(place) <= BEND:
-        return place
-    return float(np.sign(place) * BEND * 10 ** ((abs(place) - BEND) / _DECADE))
 
 
 def spread(values: npt.ArrayLike, *more: float, pad: float = 0.06, least: float = 0.0) -> tuple[float, float]:
@@ -73,7 +46,7 @@ def _powers(reach: float, room: float) -> list[Tick]:
     """Powers of ten, and e to the powers of ten, as far as ``reach`` and no closer than ``room``."""
     stride = next(k for k in (1, 2, 4) if k * np.log(10.0) >= room or k == 4)
     found = [Tick(k * np.log(10.0), "10" if k else "1", str(k) if k else "") for k in range(-4, 5) if k % stride == 0]
-    for k in range(2, 300, max(1, int(np.ceil(room / _DECADE)))):
+    for k in range(2, 300, max(1, int(np.ceil(room / DECADE)))):
         place, power = float(axis_place(10.0**k)), "100" if k == 2 else f"10{str(k).translate(_RAISED)}"
         found += [Tick(-place, "e", f"-{power}"), Tick(place, "e", power)]
         if place > reach:

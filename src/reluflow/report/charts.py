@@ -10,8 +10,9 @@ import numpy as np
 
 from ..margins import stable_rank
 from ..problem import Undecided
+from ..problem.axis import BEND, axis_place
 from ..problem.types import Array, Index
-from .axis import BEND, Tick, axis_place, linear_ticks, log_ticks, spread
+from .axis import Tick, linear_ticks, log_ticks, spread
 
 if TYPE_CHECKING:
     from ..dynamics import Limit, Trajectory

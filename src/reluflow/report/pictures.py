@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..problem import ProblemError
+from ..problem.axis import BEND
 from ..problem.files import write_to, writing
-from .axis import BEND, Tick
+from .axis import Tick
 from .charts import Axis, Chart
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.axis import BEND
 from ..problem.types import Array
-from .axis import BEND, Tick
+from .axis import Tick
 from .charts import Chart
 
 _X_TICKS, _Y_TICKS = 9, 7  # as many as can stand beside each other

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...problem import NotSeparable, ProblemError, Undecided
+from ...problem.axis import axis_place
 from ...problem.types import Array, Index
-from ..axis import axis_place
 from ..charts import Clock, clock, shown_neurons, told_network
 from ..svg import label
 
