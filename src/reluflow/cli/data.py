@@ -93,7 +93,7 @@ def make(
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")
-    data = read_data(spec)
+    data = read_data(data=spec)
     file = save(data, out)
     document = {"file": file, "name": data.name, "n": data.n, "d": data.d, "fingerprint": data.fingerprint()}
     emit(json, document, lambda text: text.print(f"{data!r}\nwritten to {file}"))

@@ -12,7 +12,10 @@ from .output import RUNS, check_target, write
 from .theory import BUILT_IN
 
 if TYPE_CHECKING:
-    from ..problem import Problem
+    from collections.abc import Callable
+
+    from ..dynamics import Trajectory
+    from ..problem import Problem, Undecided
 
 _STEPS = 10_000  # where neither steps nor epochs are given
 
@@ -52,13 +55,11 @@ def descend(
 ) -> None:
     """Train as people do, in steps, and look at the run as at a flow."""
     from ..dynamics import descend as train
-    from ..problem import Interrupted, Undecided
 
     check_target("--save", save, RUNS)
     check_target("--checkpoint", checkpoint, (".npz",))
-    trouble: Undecided | None = None
-    try:
-        run = train(
+    run, trouble = _followed(
+        lambda: train(
             problem,
             method,
             step=step,
@@ -75,10 +76,20 @@ def descend(
             checkpoint=checkpoint,
             time_limit=time_limit,
         )
-        if run.settings["interrupted"]:
-            at = run.settings["iteration"][-1]
-            trouble = Interrupted(f"interrupted after iteration {at}; what was found so far is kept.")
-    except Undecided as error:
-        run, trouble = error.partial, error
+    )
     write("--save", save, run.save)
     finish(json, {**run.to_dict(), "saved": save}, lambda out: show(out, run, {"Trajectory": save}), trouble)
+
+
+def _followed(train: Callable[[], Trajectory]) -> tuple[Trajectory, Undecided | None]:
+    """Return the run, and why it ended early, if it did."""
+    from ..problem import Interrupted, Undecided
+
+    try:
+        run = train()
+    except Undecided as error:
+        return error.partial, error
+    if not run.settings["interrupted"]:
+        return run, None
+    at = run.settings["iteration"][-1]
+    return run, Interrupted(f"interrupted after iteration {at}; what was found so far is kept.")
