@@ -1,25 +1,14 @@
 """``reluflow align``: the table, the document, the picture."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Network, example
-from reluflow.cli.app import app
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["align", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "align"), partial(cli.document, "align")
 
 
 def test_the_text_names_fates_extrema_and_bounds():

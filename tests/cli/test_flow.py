@@ -2,27 +2,17 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Dataset, Network, Problem, ProblemError, Trajectory, example, initialize, save
-from reluflow.cli.app import app
 from reluflow.cli.flow import parse_until
 from reluflow.dynamics import Until
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["flow", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "flow"), partial(cli.document, "flow")
 
 
 @pytest.fixture
