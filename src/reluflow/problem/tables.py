@@ -29,12 +29,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 def rendered(parts: Iterable[str | Table], width: int, color: bool = False) -> str:
     """Put lines and tables under each other; lines are left as long as they are.
 
-    >>> print(rendered(["Points", table(("name", "norm"), [("a", 1), ("b", 2)])], 40))
-    Points
-    name  norm
-    ────────────
-    a     1
-    b     2
+    >>> lines = rendered(["Points", table(("name", "norm"), [("a", 1), ("b", 2)])], 40).splitlines()
+    >>> [line.split() for line in lines if line.isascii()]
+    [['Points'], ['name', 'norm'], ['a', '1'], ['b', '2']]
     """
     from rich.console import Console
 
