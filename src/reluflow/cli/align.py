@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
+from .common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 from .output import PICTURES, check_target, write
 from .theory import BUILT_IN
 
@@ -33,6 +33,7 @@ def align(
     from ..dynamics import align as solve
     from ..problem import Interrupted, OutOfTime, Undecided
     from ..problem import time_limit as within
+    from ..problem.progress import busy
     from ..report import plot_alignment
     from ..sectors import ExtremalDirections, alignment_constants, extremal_directions
 

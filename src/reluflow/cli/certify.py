@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import NETWORK_HELP, Json, busy, emit, fed_by, noted, print_table, with_table
+from .common import NETWORK_HELP, Json, emit, fed_by, noted, print_table, with_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -156,6 +156,7 @@ def _steps(
 def _collect(document: dict[str, Any], steps: Iterable[tuple[str, Callable[[], None]]]) -> int:
     """Do one step after the other until the time is up or Ctrl-C is pressed; returns the exit code."""
     from ..problem import Interrupted, OutOfTime
+    from ..problem.progress import busy
 
     for what, work in steps:
         try:

@@ -30,7 +30,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -293,11 +292,6 @@ def show(out: Console, result: Any, files: Mapping[str, Path | None] | None = No
     for word, path in (files or {}).items():
         if path is not None:
             out.print(f"{word} written to {path}")
-
-
-def busy(what: str) -> AbstractContextManager[object]:
-    """Show on a terminal that something takes long; on a pipe nothing."""
-    return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()
 
 
 def group(text: str) -> typer.Typer:

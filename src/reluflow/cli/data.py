@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
+from .common import Command, Data, Json, emit, fed_by, group, print_table, read_data
 from .output import RUNS, check_target
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def fetch(
     """Fetch the genuine MNIST files into the cache, verified by their md5 sums."""
     from ..data import fetch_mnist
     from ..problem.errors import DataError
+    from ..problem.progress import busy
 
     if name != "mnist":
         raise DataError(f"{name!r} cannot be fetched; what can be fetched is mnist.")
