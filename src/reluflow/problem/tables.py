@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .types import Array
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 
@@ -26,16 +27,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     return made
 
 
-def rendered(parts: Iterable[str | Table], width: int, color: bool = False) -> str:
-    """Put lines and tables under each other; lines are left as long as they are.
-
-    >>> lines = rendered(["Points", table(("name", "norm"), [("a", 1), ("b", 2)])], 40).splitlines()
-    >>> [line.split() for line in lines if line.isascii()]
-    [['Points'], ['name', 'norm'], ['a', '1'], ['b', '2']]
-    """
+def paper(width: int, color: bool) -> Console:
+    """Make a console that writes into a string, with or without the codes for colour."""
     from rich.console import Console
 
-    out = Console(
+    return Console(
         file=io.StringIO(),
         width=width,
         color_system="standard" if color else None,
@@ -46,6 +42,16 @@ def rendered(parts: Iterable[str | Table], width: int, color: bool = False) -> s
         emoji=False,
         legacy_windows=False,
     )
+
+
+def rendered(parts: Iterable[str | Table], width: int, color: bool = False) -> str:
+    """Put lines and tables under each other; lines are left as long as they are.
+
+    >>> lines = rendered(["Points", table(("name", "norm"), [("a", 1), ("b", 2)])], 40).splitlines()
+    >>> [line.split() for line in lines if line.isascii()]
+    [['Points'], ['name', 'norm'], ['a', '1'], ['b', '2']]
+    """
+    out = paper(width, color)
     for part in parts:
         out.print(part, soft_wrap=isinstance(part, str))
     assert isinstance(out.file, io.StringIO)

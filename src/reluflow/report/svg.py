@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..problem.axis import BEND
 from ..problem.types import Array
+from ..problem.words import upper
 from .axis import Tick
 from .charts import Chart
 
@@ -92,9 +93,9 @@ def paint(chart: Chart) -> str:
     body = [level(frame, one.value, one.style) for one in chart.levels]
     body += [line(frame, one.x, one.y, one.style) for one in chart.curves]
     key = lines_key(chart.key) if chart.key else ""
-    title = chart.title[:1].upper() + chart.title[1:]
+    words = chart.x.label, chart.y.label
     ticks = chart.x.ticks(_X_TICKS), chart.y.ticks(_Y_TICKS)
-    return framed(frame, title, body, *ticks, chart.x.label, chart.y.label, "timed", _under(frame, chart), key)
+    return framed(frame, upper(chart.title), body, *ticks, *words, "timed", _under(frame, chart), key)
 
 
 def _under(frame: Frame, chart: Chart) -> Iterator[str]:

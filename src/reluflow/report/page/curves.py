@@ -9,6 +9,7 @@ import numpy as np
 from ...problem.types import Array
 from .. import charts, svg
 from ..axis import Tick, linear_ticks
+from ..words import phase_words
 
 if TYPE_CHECKING:
     from ...dynamics import Trajectory
@@ -29,14 +30,8 @@ def over_time(found: Explanation) -> list[str]:
 
 def phases_key(run: Trajectory) -> str:
     """Explain the shading."""
-    words = {
-        "early": "early: exact",
-        "coupled": "coupled: step by step",
-        "late": "late: in log time",
-        "rest": "rest: nothing moves",
-    }
     names = dict.fromkeys(phase.name for phase in run.phases)
-    items = "".join(f'<span><i style="background:{charts.tint(n)}"></i>{words.get(n, n)}</span>' for n in names)
+    items = "".join(f'<span><i style="background:{charts.tint(n)}"></i>{n}: {phase_words(n)}</span>' for n in names)
     return f'<p class="key">{items}<span>ticks at the top edge: a neuron changes sides</span></p>'
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...problem import NotSeparable, ProblemError, Undecided
 from ...problem.axis import axis_place
 from ...problem.types import Array, Index
+from ...problem.words import moment, size, upper
 from ..charts import Clock, clock, shown_neurons, told_network
 from ..svg import label
 
@@ -81,8 +82,8 @@ def movie(found: Explanation) -> dict[str, Any] | None:
         "places": np.round((at.places[frames] - low) / (high - low), 5).tolist(),
         "neurons": _paths(run, frames, shown, plane).tolist(),
         "signs": run.signs[np.ix_(frames, shown)].astype(int).tolist(),
-        "times": [_moment(float(t)) for t in run.log_time[frames]],
-        "losses": [_size(float(v)) for v in run.log_loss[frames]],
+        "times": [moment(float(t)) for t in run.log_time[frames]],
+        "losses": [size(float(v)) for v in run.log_loss[frames]],
         "events": np.round((at.marks - low) / (high - low), 4).tolist(),
         "phases": [
             [*np.round(np.clip((np.array([b.start, b.end]) - low) / (high - low), 0, 1), 5), b.colour, b.phase]
@@ -122,16 +123,6 @@ def _rays(found: Explanation, plane: Array) -> list[Any]:
             if direction.any() and out:
                 rays.append([kind, int(np.sign(out)), *np.round(direction @ plane.T, 4).tolist()])
     return rays
-
-
-def _moment(log_time: float) -> str:
-    if log_time < 9.3:
-        return f"t = {np.exp(log_time):.4g}"
-    return f"t = e^{log_time:.5g}"
-
-
-def _size(log_value: float) -> str:
-    return f"{np.exp(log_value):.4g}" if log_value > -20 else f"e^{log_value:.5g}"
 
 
 # -- decisions -------------------------------------------------------------------------------------------
@@ -193,7 +184,7 @@ def _disc(title: str, function: Callable[[Array], Array], found: Explanation) ->
         at = half + scale * x[0], half - scale * x[1]
         shapes.append(label(at[0], at[1] + 5, "+" if y > 0 else "−", css=f"point {'plus' if y > 0 else 'minus'}"))
     return (
-        f'<figure class="disc"><figcaption>{escape(title[:1].upper() + title[1:])}</figcaption>'
+        f'<figure class="disc"><figcaption>{escape(upper(title))}</figcaption>'
         f'<svg viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(title)}">{"".join(shapes)}</svg></figure>'
     )
 
