@@ -10,7 +10,7 @@ import numpy as np
 from ..dynamics import Limit, Trajectory
 from ..problem.words import count
 from .charts import over_time, tint, told_apart
-from .panels import samples
+from .panels import regions, samples
 from .pictures import MINUS, PLUS, REST, axis_labels, check_picture, paint, paint_time, written
 
 if TYPE_CHECKING:
@@ -155,15 +155,8 @@ def _draw_events(axes: Any, run: Trajectory, width: float) -> None:
 def _draw_plane(axes: Any, end: Limit) -> None:
     data, net = end.problem.data, end.network
     reach = 1.2 * float(data.norms.max()) or 1.0
-    line = np.linspace(-reach, reach, 301)
-    grid = np.stack(np.meshgrid(line, line), axis=-1)
-    values = net.scaled_outputs(grid.reshape(-1, 2))[0].reshape(grid.shape[:2])
-    tiny = 1e-6 * float(np.abs(values).max())
-    if tiny > 0:  # a ReLU network can vanish on a whole cone, which stays white
-        levels = [-np.inf, -tiny, tiny, np.inf]
-        axes.contourf(line, line, values, levels=levels, colors=["#FBE3D4", "#FFFFFF", "#D8ECFA"], zorder=0)
-        axes.contour(line, line, values, levels=[-tiny, tiny], colors="black", linewidths=1.0, linestyles="-", zorder=1)
-        axes.plot([], [], color="black", lw=1.0, label="boundary of f > 0 and f < 0")
+    regions(axes, lambda X: net.scaled_outputs(X)[0], (-reach, reach))
+    axes.plot([], [], color="black", lw=1.6, label="boundary of f > 0 and f < 0")
     samples(axes, data.X, data.y, 80.0, 2.0, ("positive samples", "negative samples"))
     size = np.linalg.norm(net.W * np.exp(net.log_scales[0] - net.log_scales[0].max())[:, None], axis=1)
     for direction, length, out in zip(net.directions, size / max(float(size.max()), 1e-300), net.a, strict=True):
@@ -173,7 +166,7 @@ def _draw_plane(axes: Any, end: Limit) -> None:
     for sign, colour, style in ((1, PLUS, "-"), (-1, MINUS, "--")):
         if (np.sign(net.a) == sign).any():
             axes.plot([], [], color=colour, ls=style, label=f"neurons with a {'>' if sign > 0 else '<'} 0")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
+    axes.set(**axis_labels(data))
     axes.set_title("data, limit directions, boundary", fontsize=10)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=7)
 

@@ -13,6 +13,7 @@ from ...problem.axis import axis_place
 from ...problem.types import Array, Index
 from ...problem.words import moment, size, upper
 from ..charts import Clock, clock, shown_neurons, told_network
+from ..panels import decided
 from ..svg import label
 
 if TYPE_CHECKING:
@@ -162,9 +163,7 @@ def _linear(found: Explanation) -> Array | None:
 
 def _disc(title: str, function: Callable[[Array], Array], found: Explanation) -> str:
     turn = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    values = np.asarray(function(np.stack([np.cos(turn), np.sin(turn)], axis=1)))
-    tiny = 1e-9 * float(np.abs(values).max())
-    signs = np.where(np.abs(values) <= tiny, 0, np.sign(values)).astype(int)
+    signs = decided(function(np.stack([np.cos(turn), np.sin(turn)], axis=1)))
     starts = np.flatnonzero(signs != np.roll(signs, 1))
     half, radius = _SIZE / 2, _SIZE / 2 - 16
     shapes = []
