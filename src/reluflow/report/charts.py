@@ -239,11 +239,11 @@ def margin_levels(predictions: Sequence[Prediction], end: Limit | None) -> list[
 
 
 def _margins(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end: Limit | None) -> Chart:
-    problem, seen = run.problem, at.seen
-    normal = np.array([run.network(int(k)).normalized_margin(problem.data, problem.train) for k in seen])
+    seen = at.seen
+    normal = run.normalized_margin()[seen]
     smooth = run.smoothed_margin()[seen]
     levels = margin_levels(predictions, end)
-    homogeneity = "|θ|²" if problem.train == "both" else "|θ|"
+    homogeneity = "|θ|²" if run.problem.train == "both" else "|θ|"
     y = Axis(f"min yᵢ f(xᵢ) / {homogeneity}", spread(normal, 0.0, *(level.value for level in levels)))
     smooth[~(smooth >= y.range[0])] = np.nan  # far below while the loss is large
     curves = [Curve(at.places[seen], normal, "main")]
@@ -256,7 +256,7 @@ def _margins(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end:
 
 def _rank(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end: Limit | None) -> Chart:
     seen = [int(k) for k in at.seen if np.isfinite(run.log_norms[k]).any()]
-    values = np.array([stable_rank(run.network(k)) for k in seen])
+    values = run.stable_rank()[seen]
     levels = [
         Level(float(p.bounds["stable_rank"]), "predicted", f"predicted by {p.claim}")
         for p in predictions
