@@ -155,12 +155,8 @@ def test_until_teaches(text, words):
         (["EX1", "--width", 0], "width must be a positive integer"),
     ],
 )
-def test_bad_input(arguments, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr.replace("\n", " ")
-    assert list(tmp_path.iterdir()) == []
+def test_bad_input(arguments, words, tmp_path):
+    cli.refused(tmp_path, words, "flow", *arguments)
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path):

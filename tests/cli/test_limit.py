@@ -102,12 +102,8 @@ def test_undecided_as_json(tmp_path):
         (["absent.csv"], "no file"),
     ],
 )
-def test_bad_input(arguments, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr.replace("\n", " ")
-    assert list(tmp_path.iterdir()) == []
+def test_bad_input(arguments, words, tmp_path):
+    cli.refused(tmp_path, words, "limit", *arguments)
 
 
 def test_frozen_second_layer(tmp_path):

@@ -1,5 +1,6 @@
 """The command line, called as a user would, in this process or in one of its own."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -21,6 +22,15 @@ def document(*arguments, code=0):
     found = json.loads(result.stdout)
     assert found["schema"] == 1
     return found
+
+
+def refused(folder, words, *arguments):
+    """Call it in an empty folder: it must say these words, end with exit code 2 and leave the folder empty."""
+    with contextlib.chdir(folder):
+        result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr.replace("\n", " ")
+    assert list(folder.iterdir()) == []
 
 
 def process(*arguments, **options):
