@@ -25,12 +25,13 @@ def document(*arguments, code=0):
 
 
 def refused(folder, words, *arguments):
-    """Call it in an empty folder: it must say these words, end with exit code 2 and leave the folder empty."""
+    """Call it in an empty folder, which it must leave empty: exit code 2, and these words; return the result."""
     with contextlib.chdir(folder):
         result = run(*arguments)
     assert result.exit_code == 2
     assert words in result.stderr.replace("\n", " ")
     assert list(folder.iterdir()) == []
+    return result
 
 
 def process(*arguments, **options):
