@@ -158,7 +158,7 @@ def _draw_plane(axes: Any, end: Limit) -> None:
     regions(axes, lambda X: net.scaled_outputs(X)[0], (-reach, reach))
     axes.plot([], [], color="black", lw=1.6, label="boundary of f > 0 and f < 0")
     samples(axes, data.X, data.y, 80.0, 2.0, ("positive samples", "negative samples"))
-    size = np.linalg.norm(net.W * np.exp(net.log_scales[0] - net.log_scales[0].max())[:, None], axis=1)
+    size = np.linalg.norm(net.scaled_weights("first")[0], axis=1)
     for direction, length, out in zip(net.directions, size / max(float(size.max()), 1e-300), net.a, strict=True):
         colour, style = (PLUS, "-") if out > 0 else (MINUS, "--")
         arrow = {"arrowstyle": "-|>", "color": colour, "ls": style, "lw": 1.8, "shrinkA": 0, "shrinkB": 0}

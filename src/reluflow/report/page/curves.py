@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...problem.types import Array
 from .. import charts, svg
 from ..axis import Tick, linear_ticks
 from ..words import phase_words
@@ -49,15 +48,8 @@ def ends(found: Explanation) -> list[str]:
     return [_spectrum(pair), *([_cosines(pair)] if run.p > 1 else [])]
 
 
-def _relative(net: Network) -> Array:
-    """First layer in units of its largest row."""
-    log_w = net.log_norms
-    with np.errstate(under="ignore"):
-        return np.asarray(net.directions * np.exp(log_w - log_w.max())[:, None])
-
-
 def _spectrum(pair: list[Network]) -> str:
-    values = [np.linalg.svd(_relative(net), compute_uv=False)[:20] for net in pair]
+    values = [np.linalg.svd(net.scaled_weights("first")[0], compute_uv=False)[:20] for net in pair]
     values = [v / v[0] for v in values]
     count = values[0].size
     frame = svg.Frame((0.5, count + 0.5), (0.0, 1.08))
