@@ -10,7 +10,7 @@ import numpy as np
 from ..dynamics import Limit, Trajectory
 from ..margins import MarginSolution, linearity, stable_rank
 from ..problem import NotSeparable, ProblemError, Stopped, Undecided
-from ..problem.words import count, moment
+from ..problem.words import count
 from ..theory import Facts, Prediction
 
 _SAME = 1e-7  # relative difference of margins, and distance of unit vectors, up to which they count as one
@@ -126,8 +126,9 @@ def _events(facts: Facts, run: Trajectory, predictions: Sequence[Prediction]) ->
     after = times > run.log_time[int(np.argmax(fitted))] if fitted.any() else np.zeros(times.size, dtype=bool)
     if after.any():
         last = float(times.max())
+        when = f"t = {np.exp(last):.6g}" if last < 10 else f"log t = {last:.6g}"
         many = count(int(after.sum()), "time")
-        yield Sight(f"Neurons still change sides after every point is classified: {many}, the last at {moment(last)}.")
+        yield Sight(f"Neurons still change sides after every point is classified: {many}, the last at {when}.")
     elif grouped:
         many = count(run.events.size, "change of activation", "changes of activation")
         when = ", all before the points are classified" if fitted.any() else ""
