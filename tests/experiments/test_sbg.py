@@ -7,7 +7,7 @@ import pytest
 
 import reluflow as rf
 from helpers.doctor import put
-from reluflow.dynamics import agreement, descend, flow, group_angles
+from reluflow.dynamics import agreement, descend, flow
 from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
 from reluflow.experiments.sbg.digits import look
 from reluflow.experiments.sbg.f1 import linear_agreement
@@ -247,4 +247,4 @@ def test_regimes_and_look_agree_with_their_parts(problem):
     outside = np.abs(X @ (w - u)) < 2 * r * np.linalg.norm(X, axis=1)
     assert seen["train"][-1] == pytest.approx(outside.mean())
     assert seen["test"][-1] == pytest.approx(outside[:7].mean())
-    assert seen["angle"][-1] == pytest.approx(group_angles(run)[-1].max())
+    assert seen["angle"][-1] == pytest.approx(run.measures.group_angles[-1].max())

@@ -10,8 +10,8 @@ import pytest
 import reluflow as rf
 from reluflow.report.page.curves import _cosines
 from reluflow.report.page.plane import movie
-from reluflow.report.sights import Sight, sights
 from reluflow.theory import Facts
+from reluflow.theory.compare import Sight, sights
 
 
 def explained(name="EX1", width=6, slope=0.0, scheme="balanced", **problem):
@@ -46,6 +46,22 @@ def test_every_promise_on_orthogonally_separable_data_is_kept(ex1):
     compared = [o for o in ex1.observations if o.where == "limit"]
     assert {o.claim for o in compared} == {p.claim for p in ex1.predictions if p.function and p.margin is not None}
     assert all(o.consistent for o in compared)
+
+
+def test_the_early_phase_is_solved_once_and_every_snapshot_made_once(monkeypatch, tmp_path):
+    from reluflow.dynamics.early import alignment
+
+    solved, made = [], []
+    run, init = alignment.run, rf.Network.__init__
+    monkeypatch.setattr(alignment, "run", lambda *args: (solved.append(1), run(*args))[1])
+    monkeypatch.setattr(rf.Network, "__init__", lambda self, *args, **kw: (made.append(1), init(self, *args, **kw))[1])
+    found = rf.explain("ML-F6")
+    found.html(tmp_path / "page.html")
+    assert found.limit.trajectory.early is not None
+    # One for the problem. Neurons that vanish are followed beyond the limit by an early phase of their own.
+    assert len(solved) <= 2
+    # One a record; beside them those of the early phase, of predictions, and of what is drawn in between.
+    assert len(made) <= len(found.trajectory) + 120
 
 
 def test_what_theory_covers_is_not_listed_as_beyond_it(ex1):

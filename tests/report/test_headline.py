@@ -10,8 +10,8 @@ import pytest
 
 import reluflow as rf
 from reluflow.problem.words import count
-from reluflow.report.headline import ENDS
 from reluflow.theory import claims
+from reluflow.theory.naming import endings
 
 CROSS = [[1.0, 0.3], [-0.4, 1.0], [-1.0, 0.2], [0.3, -1.0]]
 MIRRORED = rf.Dataset([[2, 1], [1, 2], [-2, -1], [-1, -2]], [1, 1, -1, -1])
@@ -177,7 +177,7 @@ def test_every_theorem_on_the_limit_has_words():
         for one in claims()
         if "function=" in inspect.getsource(one.prediction) and "margin=" in inspect.getsource(one.prediction)
     }
-    assert telling == set(ENDS)
+    assert telling == set(endings())
 
 
 def test_they_stand_first_everywhere(ex1, tmp_path):

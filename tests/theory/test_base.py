@@ -29,6 +29,7 @@ from reluflow.theory import (
     monitor,
     not_computable,
     predict,
+    statements,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -122,6 +123,13 @@ def test_a_claim_without_falsifier_would_be_noticed():
         test_every_claim_says_how_to_refute_it(Silent())
 
 
+def test_every_statement_is_found_in_the_file_named_for_it():
+    for one in statements():
+        text = (ROOT / "src" / one.source).read_text(encoding="utf-8")
+        assert f'"{one.id}"' in text, one.id
+        assert f"](../src/{one.source})" in coverage()
+
+
 def test_coverage_file_is_up_to_date():
     assert (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8") == coverage()
 
@@ -197,3 +205,41 @@ def test_table_on_the_command_line(tmp_path):
     shown = subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8")
     subprocess.run([*command, str(target)], check=True)
     assert target.read_text(encoding="utf-8") == shown == coverage()
+
+
+# -- one claim, or a few ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_neurons():
+    net = rf.Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-30)
+    return rf.Problem(rf.dataset("EX1"), net)
+
+
+def test_single_claims_are_asked_by_their_ids(two_neurons):
+    facts = Facts(two_neurons)
+    run = rf.flow(two_neurons, {"log_time": 30.0})
+    for ask, everything in (
+        (lambda **how: check(facts, **how), check(facts)),
+        (lambda **how: predict(facts, **how), predict(facts)),
+        (lambda **how: monitor(facts, run, **how), monitor(facts, run)),
+    ):
+        one = ask(claim="pl-t1'")
+        assert one
+        assert [repr(f) for f in one] == [repr(f) for f in everything if f.claim == "PL-T1'"]
+        few = ask(claim=["ML-T1a", "PL-L1", "PL-l1"])  # in the order of the papers
+        assert [repr(f) for f in few] == [repr(f) for f in everything if f.claim in ("PL-L1", "ML-T1a")]
+        assert ask(claim=[]) == []
+    assert [f.claim for f in check(facts, claim="PL-D3")] == ["PL-L2"]  # covered with it
+    assert [f.claim for f in check(facts, claim=["PL-L1", "ML-T1a"], paper="ML")] == ["ML-T1a"]
+    assert check([[1.0, 0.0], [-1.0, 0.1]], [1, -1], width=4, claim="LL-A3.2")[0].applies
+
+
+@pytest.mark.parametrize("wrong", ["PL-T11", ["PL-T1", "PL-T11"], "nothing of the kind", 7, [None]])
+def test_unknown_claims_are_refused(two_neurons, wrong):
+    run = rf.flow(two_neurons, {"time": 0.1})
+    for ask in (check, predict, lambda problem, **how: monitor(problem, run, **how)):
+        with pytest.raises(rf.ProblemError, match="claim") as refused:
+            ask(two_neurons, claim=wrong)
+        if "PL-T11" in wrong if isinstance(wrong, (str, list)) else False:
+            assert "did you mean 'PL-T1'" in str(refused.value)

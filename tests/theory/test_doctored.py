@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.dynamics.accuracy import Accuracy
 from reluflow.theory import Facts, claim, claims, monitor
-from reluflow.theory.accuracy import Accuracy, accuracy
-from reluflow.theory.watch import watch
 
 #: Monitors that no run can fail, because what they watch is true of every network or follows from the data alone.
 CANNOT_FAIL = {"PL-LC1'"}
@@ -64,7 +63,7 @@ class Copy:
             setattr(self, name, getattr(self.run, name).copy())
 
     def done(self) -> int:
-        return watch(self.facts, self.run).all_trapped
+        return self.run.measures.all_trapped
 
     def scale(self, records, neurons, amount):
         """Multiply both layers of neurons, so that they stay balanced."""
@@ -78,7 +77,7 @@ class Copy:
 
 def error(c: Copy) -> Accuracy:
     """What the honest run is allowed: a mutation need not be much larger to be noticed."""
-    return accuracy(c.run)
+    return c.run.measures.error
 
 
 def unbalance(c: Copy):
@@ -193,7 +192,7 @@ def slide(c: Copy):
 
 
 def move_the_dead(c: Copy):
-    j = int(np.flatnonzero(watch(c.facts, c.run).dead[-1])[0])
+    j = int(np.flatnonzero(c.run.measures.dead[-1])[0])
     c.log_norms[-1, j] += 1.0
 
 
@@ -271,10 +270,10 @@ BARELY: list[tuple[str, Callable[[Copy], None]]] = [
 @pytest.mark.parametrize(("name", "tamper"), BARELY, ids=[f"{m[0]}-{m[1].__name__}" for m in BARELY])
 def test_what_exceeds_the_error_bound_is_flagged(name, tamper, which):
     facts, run = base(which)
-    assert not [o.text for o in claim(name).observe(facts, run) if o.consistent is False]
+    assert not [o.text for o in claim(name).observe(facts, run.measures) if o.consistent is False]
     copy = Copy(facts, run)
     tamper(copy)
-    assert any(o.consistent is False for o in claim(name).observe(facts, copy.result()))
+    assert any(o.consistent is False for o in claim(name).observe(facts, copy.result().measures))
 
 
 def noise(c: Copy):
@@ -300,13 +299,13 @@ def test_what_is_within_the_error_bound_is_not(which):
 @pytest.mark.parametrize(("name", "which", "tamper"), MUTATIONS, ids=[f"{m[0]}-{m[2].__name__}" for m in MUTATIONS])
 def test_doctored_runs_are_flagged(name, which, tamper):
     facts, run = base(which)
-    honest = claim(name).observe(facts, run)
+    honest = claim(name).observe(facts, run.measures)
     assert honest
     assert not [o.text for o in honest if o.consistent is False]
     assert any(o.consistent for o in honest)
     copy = Copy(facts, run)
     tamper(copy)
-    assert any(o.consistent is False for o in claim(name).observe(facts, copy.result()))
+    assert any(o.consistent is False for o in claim(name).observe(facts, copy.result().measures))
 
 
 def test_every_monitor_has_a_mutation():
@@ -325,7 +324,7 @@ def test_what_a_discrete_run_breaks_is_not_held_against_the_flow():
     facts, run = base("EX1")
     copy = Copy(facts, run)
     unbalance(copy)
-    observed = claim("C-INV1").observe(facts, replace(copy.result(), method="gd"))
+    observed = claim("C-INV1").observe(facts, replace(copy.result(), method="gd").measures)
     assert [o.consistent for o in observed] == [None, True]
     assert "about the flow" in observed[0].text
 

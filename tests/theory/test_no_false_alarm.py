@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from reluflow.dynamics.accuracy import TOO_SMALL
 from reluflow.margins import symmetrized_network
 from reluflow.theory import Facts, claim
-from reluflow.theory.accuracy import TOO_SMALL
 
 EX1 = rf.example("EX1").data
 PAIR = rf.Dataset([[1.0, 2.0], [-1.0, -2.0]], [1, -1])
@@ -74,7 +74,7 @@ def test_nothing_is_contradicted(name):
 def test_what_is_smaller_than_rounding_is_not_seen():
     problem = rf.Problem(EX1, rf.initialize(2, width=6, log_scale=-300.0))
     facts, run = Facts(problem), rf.flow(problem, {"log_time": 10.0})
-    (seen,) = claim("ML-L1").observe(facts, run)
+    (seen,) = claim("ML-L1").observe(facts, run.measures)
     assert seen.consistent is None
     assert TOO_SMALL in seen.text
     assert seen.predicted < 1e-100
@@ -84,7 +84,7 @@ def test_a_bound_of_no_time_is_undecided():
     problem = rf.Problem(ONE, rf.initialize(2, width=5, slope=0.5, log_scale=-2000.0))
     facts = Facts(problem)
     assert claim("LL-B.19").bounds(facts)["log_T"] == -np.inf
-    seen = claim("LL-B.19").observe(facts, rf.flow(problem, {"log_time": 12.0}))
+    seen = claim("LL-B.19").observe(facts, rf.flow(problem, {"log_time": 12.0}).measures)
     assert [o.consistent for o in seen] == [True, None]
 
 
@@ -95,5 +95,5 @@ def test_a_negative_margin_may_fall_when_symmetrised():
     problem = rf.Problem(data, net)
     margin, odd = (one.normalized_margin(data) for one in (net, symmetrized_network(net)))
     assert odd < margin < 0
-    (seen,) = claim("LL-T4.2").observe(Facts(problem), rf.flow(problem, {"time": 1e-3}))
+    (seen,) = claim("LL-T4.2").observe(Facts(problem), rf.flow(problem, {"time": 1e-3}).measures)
     assert seen.consistent is True

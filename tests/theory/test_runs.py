@@ -100,7 +100,7 @@ def test_first_correction_of_a_large_start():
     problem = rf.Problem(rf.example("EX1").data, net)
     facts = Facts(problem)
     run = rf.flow(problem, {"log_time": 1e5})
-    observed = claim("PL-T1'").observe(facts, run)[-1]
+    observed = claim("PL-T1'").observe(facts, run.measures)[-1]
     assert "to first order" in observed.text
     assert observed.measured == pytest.approx(observed.predicted, rel=5e-3)
     small = claim("PL-T1'").bounds(facts)["margin_rate"]
@@ -134,5 +134,5 @@ def test_a_limit_is_not_refuted_before_it_is_approached():
     X = y[:, None] * (axis / np.linalg.norm(axis) + 0.15 * rng.normal(size=(n, d)))
     problem = rf.Problem(rf.Dataset(X, y), rf.initialize(d, width=6, log_scale=-50.0, seed=117), reduction="sum")
     for log_time, expected in ((60.0, None), (1000.0, True)):
-        seen = claim("PL-T1'").observe(Facts(problem), rf.flow(problem, {"log_time": log_time}))
+        seen = claim("PL-T1'").observe(Facts(problem), rf.flow(problem, {"log_time": log_time}).measures)
         assert next(o for o in seen if o.text.startswith("stable rank")).consistent is expected

@@ -6,7 +6,7 @@ from .registry import CONSTRUCTIONS, Construction, make
 from .source import DRAW, as_dataset, as_problem, takes_data
 from .spec import IMAGES, dataset, label_rule
 from .summary import Summary, summarize
-from .zoo import Example, Facts, example, examples
+from .zoo import Example, KnownFacts, example, examples
 
 __all__ = [
     "CONSTRUCTIONS",
@@ -14,8 +14,8 @@ __all__ = [
     "IMAGES",
     "Construction",
     "Example",
-    "Facts",
     "Fetched",
+    "KnownFacts",
     "Summary",
     "as_dataset",
     "as_problem",

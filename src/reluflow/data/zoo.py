@@ -22,7 +22,7 @@ _FILES = ("zoo_phuong_min.toml", "zoo_sarussi_lyu.toml")
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class KnownFacts:
     """What is known of an example.
 
     Attributes
@@ -51,9 +51,9 @@ class Example:
     data : Dataset
     networks : mapping of str to Network
         Networks the answers speak of, if any.
-    facts : Facts
+    facts : KnownFacts
         What does not depend on the slope of the activation; `answers` and `predicates` are short for it.
-    by_slope : mapping of float to Facts
+    by_slope : mapping of float to KnownFacts
         What holds for one slope only. `at` joins both.
     """
 
@@ -61,8 +61,8 @@ class Example:
     note: str
     data: Dataset
     networks: Mapping[str, Network]
-    facts: Facts
-    by_slope: Mapping[float, Facts]
+    facts: KnownFacts
+    by_slope: Mapping[float, KnownFacts]
 
     @property
     def answers(self) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ class Example:
         """Slopes for which something is known."""
         return tuple(self.by_slope)
 
-    def at(self, slope: float) -> Facts:
+    def at(self, slope: float) -> KnownFacts:
         """Join what is known at this slope with what holds at every slope.
 
         >>> example("D2").at(0.5).answers["global_margin"]
@@ -89,7 +89,7 @@ class Example:
             known = ", ".join(f"{s:g}" for s in self.by_slope) or "none: its answers do not depend on the slope"
             raise DataError(f"nothing special is known of example {self.name!r} at slope {slope!r}; slopes: {known}.")
         own, common = self.by_slope[slope], self.facts
-        return Facts(
+        return KnownFacts(
             MappingProxyType({**common.answers, **own.answers}),
             MappingProxyType({**common.predicates, **own.predicates}),
             MappingProxyType({**common.half_units, **own.half_units}),
@@ -237,10 +237,10 @@ def _tables() -> dict[str, dict[str, Any]]:
     return out
 
 
-def _facts(table: Mapping[str, Any]) -> Facts:
+def _facts(table: Mapping[str, Any]) -> KnownFacts:
     predicates = {key: value for key, value in table.items() if isinstance(value, bool)}
     known = {key: _read(value) for key, value in table.items() if not isinstance(value, bool)}
-    return Facts(
+    return KnownFacts(
         MappingProxyType({key: value for key, (value, _) in known.items()}),
         MappingProxyType(predicates),
         MappingProxyType({key: half_unit for key, (_, half_unit) in known.items()}),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,9 @@ from ..problem.words import count
 if TYPE_CHECKING:
     import xarray
 
+    from .early.alignment import Alignment
+    from .measures import Measures
+
 Events = npt.NDArray[np.void]
 
 #: One row an event. Kinds: ``activate``, ``deactivate``: the neuron crosses the hyperplane of the sample; ``slide``:
@@ -29,6 +32,8 @@ Events = npt.NDArray[np.void]
 #: unique there (sample -1: somewhere in the early phase).
 EVENT = np.dtype([("log_time", "f8"), ("neuron", "i8"), ("sample", "i8"), ("kind", "U10")])
 LATEST = 1e10  #: largest log time that a run can be asked for
+
+SHRUNK = 1e5  #: logarithm of how much a neuron may shrink in a flow before it is left as it is
 
 
 class Phase(NamedTuple):
@@ -42,6 +47,24 @@ class Phase(NamedTuple):
     log_start: float
     log_end: float
     steps: int
+
+
+#: By method: the network of a run at a log time after one of its records.
+Between = Callable[["Trajectory", int, float], Network]
+_BETWEEN: dict[str, Between] = {}
+
+
+def knows_between(method: str) -> Callable[[Between], Between]:
+    """Register how runs of a method are evaluated between their records; of other methods the record before is taken.
+
+    Who makes such runs does so. A run is data and knows no integrator.
+    """
+
+    def register(function: Between) -> Between:
+        _BETWEEN[method] = function
+        return function
+
+    return register
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +94,8 @@ class Trajectory:
         ``"flow"``, or the name of the discrete method.
     settings : mapping
         How the run was made: tolerances, steps, seeds, the subgradient at 0; plain numbers and strings.
+    early : Alignment or None
+        The exact early phase that a flow began with; it follows from the problem, and is not written to files.
     """
 
     problem: Problem
@@ -84,6 +109,7 @@ class Trajectory:
     phases: tuple[Phase, ...] = ()
     method: str = "flow"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    early: Alignment | None = None
 
     def __post_init__(self) -> None:
         T, p, d = self.log_time.size, self.problem.net.p, self.problem.net.d
@@ -145,25 +171,51 @@ class Trajectory:
         """Snapshot at one record, each neuron with its own scale; the last one by default."""
         if not isinstance(record, (int, np.integer)) or not -len(self) <= record < len(self):
             raise ProblemError(f"there is no record {record!r}; they are numbered 0 to {len(self) - 1}.")
-        log_w, log_a = self.log_norms[record], self.log_outs[record]
-        return Network.from_polar(self.directions[record], log_w, log_a, self.signs[record], self.problem.net.slope)
+        found = self._networks.get(int(record) % len(self))
+        if found is None:
+            found = self._networks[int(record) % len(self)] = self._snapshot(record)
+        return found
 
     def networks(self) -> Iterator[Network]:
         """All snapshots in turn."""
-        return iter(self._networks)
-
-    @cached_property
-    def _networks(self) -> tuple[Network, ...]:
-        found = []
         for k in range(len(self)):
             check_time("going through the run")
-            found.append(self.network(k))
-        return tuple(found)
+            yield self.network(k)
+
+    @cached_property
+    def _networks(self) -> dict[int, Network]:
+        """The snapshots made so far: each is made once."""
+        return {}
+
+    def _snapshot(self, record: int) -> Network:
+        log_w, log_a = self.log_norms[record], self.log_outs[record]
+        return Network.from_polar(self.directions[record], log_w, log_a, self.signs[record], self.problem.net.slope)
 
     @property
     def final(self) -> Network:
         """The last snapshot."""
         return self.network(-1)
+
+    def borrow(self, other: Trajectory, records: int) -> None:
+        """Take over the snapshots of another run that begins with the same records, so many."""
+        self._networks.update({k: net for k, net in other._networks.items() if k < records})
+
+    def with_records(self, more: Sequence[tuple[float, Network]]) -> Trajectory:
+        """Return the run with further records, each given by its log time and network, in order of time."""
+        if not more:
+            return self
+        at = np.searchsorted(self.log_time, [log_time for log_time, _ in more])
+        new: dict[str, list[Any]] = {
+            "log_time": [log_time for log_time, _ in more],
+            "log_loss": [self.problem.log_loss(net) for _, net in more],
+            "directions": [net.directions for _, net in more],
+            "log_norms": [net.log_norms for _, net in more],
+            "log_outs": [net.log_outs for _, net in more],
+            "signs": [np.sign(net.a) for _, net in more],
+        }
+        run = replace(self, **{name: np.insert(getattr(self, name), at, rows, axis=0) for name, rows in new.items()})
+        run._networks.update({k + int((at <= k).sum()): net for k, net in self._networks.items()})
+        return run
 
     def at(self, *, log_time: float | None = None, time: float | None = None) -> Network:
         """Return the network at any time covered, given as ``time`` or as ``log_time``.
@@ -187,10 +239,9 @@ class Trajectory:
                 f"{self.log_time[-1]:g}; integrate further with until(log_time={log_time:g})."
             )
         before = int(np.searchsorted(self.log_time, log_time, side="right")) - 1
-        if self.method != "flow" or self.log_time[before] == log_time:
+        between = _BETWEEN.get(self.method)
+        if between is None or self.log_time[before] == log_time:
             return self.network(before)
-        from .flow.flow import between
-
         return between(self, before, float(log_time))
 
     # -- quantities -----------------------------------------------------------------------------------
@@ -201,59 +252,36 @@ class Trajectory:
         parts = 2 * (self.log_norms if self.problem.train == "first" else np.hstack([self.log_norms, self.log_outs]))
         return np.asarray(np.logaddexp.reduce(parts, axis=1) / 2)
 
+    @cached_property
+    def measures(self) -> Measures:
+        """Everything that is measured along the run, each curve computed once; what follows are copies of some."""
+        from .measures import Measures
+
+        return Measures(self)
+
     def margins(self) -> Array:
         """``q_i = y_i f(x_i)`` at every record, shape (T, n)."""
-        return np.stack([net.margins(self.problem.data) for net in self.networks()])
+        return self.measures.margins.copy()
 
     def normalized_margin(self) -> Array:
         r""":math:`\min_i q_i / |\theta|^H`, shape (T,); H = 2, or 1 for ``train="first"``; nan for a zero network."""
-        data, train = self.problem.data, self.problem.train
-        pairs = zip(self.networks(), np.isfinite(self.log_norm), strict=True)
-        return np.array([net.normalized_margin(data, train) if live else np.nan for net, live in pairs])
+        return self.measures.normalized_margin.copy()
 
     def smoothed_margin(self) -> Array:
-        r""":math:`\tilde\gamma = \ell^{-1}(L/r) / |\theta|^H`, shape (T,); -inf where the norm is below every double.
-
-        It never decreases once ``n L < l(0)`` (mean loss), and is below the normalised margin (SBG-P-mono).
-        """
-        top = self.problem.loss.inverse_log(self.log_loss - np.log(self.problem.weight))
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(top * np.exp(-(1 if self.problem.train == "first" else 2) * self.log_norm))
+        r""":math:`\tilde\gamma = \ell^{-1}(L/r) / |\theta|^H`, shape (T,); see `Measures.smoothed_margin`."""
+        return self.measures.smoothed_margin.copy()
 
     def stable_rank(self) -> Array:
         r""":math:`|W|_F^2 / |W|_2^2`, shape (T,); nan for a zero first layer."""
-        from ..margins import stable_rank
-
-        live = np.asarray(np.isfinite(self.log_norms).any(axis=1))
-        return np.array([stable_rank(net) if live[k] else np.nan for k, net in enumerate(self._networks)])
+        return self.measures.stable_rank.copy()
 
     def balance_drift(self) -> Array:
-        r"""Largest change of the conserved :math:`a_j^2 - |w_j|^2` so far, relative to the norms there (C-INV1).
-
-        For neuron j at record k: :math:`|\delta_j(k) - \delta_j(0)|` over the largest :math:`a_j^2, |w_j|^2` up to
-        there; shape (T,). It says how well a run keeps what the flow keeps exactly; discrete methods do not.
-        Zero for ``train="first"``.
-        """
-        if self.problem.train == "first":
-            return np.zeros(len(self))
-        # In units of the largest size so far: when a neuron was that large, the difference was rounded there, and what
-        # is lost does not come back as it shrinks.
-        top = np.maximum.accumulate(np.maximum(self.log_norms, self.log_outs), axis=0)
-        top = np.where(np.isfinite(top), top, 0.0)
-        with np.errstate(under="ignore"):
-            now = np.exp(2 * (self.log_outs - top)) - np.exp(2 * (self.log_norms - top))
-            start = np.exp(2 * (self.log_outs[0] - top)) - np.exp(2 * (self.log_norms[0] - top))
-        return np.asarray(np.abs(now - start).max(axis=1))
+        r"""Largest relative change of :math:`a_j^2 - |w_j|^2` so far, shape (T,); see `Measures.balance_drift`."""
+        return self.measures.balance_drift.copy()
 
     def cluster_radius(self) -> Array:
         r"""Largest distance of a neuron from the mean of its sign, relative to ``|W|_F``, shape (T,) (SBG-T6.1)."""
-        found = np.zeros(len(self))
-        for k, net in enumerate(self.networks()):
-            W, a, norm = net.relative("first")
-            for group in (W[a > 0], W[a < 0]):
-                if len(group):
-                    found[k] = max(found[k], np.linalg.norm(group - group.mean(axis=0), axis=1).max() / norm)
-        return found
+        return self.measures.cluster_radius.copy()
 
     # -- keeping it -----------------------------------------------------------------------------------
 
@@ -340,6 +368,7 @@ class Trajectory:
                 phases=tuple(Phase(*phase) for phase in text["phases"]),
                 method=text["method"],
                 settings=text["settings"],
+                early=None,
                 **arrays,
             )
         except (KeyError, TypeError, ValueError) as exc:
@@ -386,7 +415,7 @@ class Trajectory:
         return to_xarray(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "early"}
         return Trajectory, (*({**values, "settings": dict(self.settings)}).values(),)
 
     def __repr__(self) -> str:

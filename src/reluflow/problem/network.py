@@ -243,8 +243,11 @@ class Network:
 
     def normalized(self, train: Train = "both") -> Network:
         """Scale the trained parameters to unit norm, keeping the direction in parameter space."""
+        return Network(*self._unit(train), self.slope)
+
+    def _unit(self, train: Train) -> tuple[Array, Array]:
         W, a, norm = self.relative(check_train(train))
-        return Network(_drop_tiny(W / norm), _drop_tiny(a if train == "first" else a / norm), self.slope)
+        return _drop_tiny(W / norm), _drop_tiny(a if train == "first" else a / norm)
 
     def normalized_margin(self, data: Dataset, train: Train = "both") -> float:
         """``min_i q_i / |theta|^H``: H = 2 when both layers are trained, 1 for the first alone.
@@ -258,6 +261,11 @@ class Network:
         W, a, norm = self.relative(check_train(train))
         q = data.y * (self.activate(self._preactivations(data.X, W)) @ a)
         return float(q.min() / norm ** (1 if train == "first" else 2))
+
+    def normalized_outputs(self, X: npt.ArrayLike, train: Train = "both") -> Array:
+        """``f(x) / |theta|^H`` at the rows of X: the outputs of `normalized`, H as for `normalized_margin`."""
+        W, a = self._unit(train)
+        return np.asarray(self.activate(self._preactivations(X, W)) @ a)
 
     # -- other networks -----------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -181,18 +181,7 @@ def finer(run: Trajectory) -> Trajectory:
         nets = [(log_time, run.at(log_time=log_time)) for log_time in wanted[:_MOST_FINE]]
     except Undecided:  # where the flow cannot be integrated anew the records must do
         return run
-    if not nets:
-        return run
-    at = np.searchsorted(run.log_time, [log_time for log_time, _ in nets])
-    more = {
-        "log_time": [log_time for log_time, _ in nets],
-        "log_loss": [run.problem.log_loss(net) for _, net in nets],
-        "directions": [net.directions for _, net in nets],
-        "log_norms": [net.log_norms for _, net in nets],
-        "log_outs": [net.log_outs for _, net in nets],
-        "signs": [np.sign(net.a) for _, net in nets],
-    }
-    return replace(run, **{name: np.insert(getattr(run, name), at, new, axis=0) for name, new in more.items()})
+    return run.with_records(nets)
 
 
 def over_time(run: Trajectory, predictions: Sequence[Prediction] = (), end: Limit | None = None) -> list[Chart]:
@@ -240,8 +229,8 @@ def margin_levels(predictions: Sequence[Prediction], end: Limit | None) -> list[
 
 def _margins(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end: Limit | None) -> Chart:
     seen = at.seen
-    normal = run.normalized_margin()[seen]
-    smooth = run.smoothed_margin()[seen]
+    normal = run.measures.normalized_margin[seen]
+    smooth = run.measures.smoothed_margin[seen]
     levels = margin_levels(predictions, end)
     homogeneity = "|θ|²" if run.problem.train == "both" else "|θ|"
     y = Axis(f"min yᵢ f(xᵢ) / {homogeneity}", spread(normal, 0.0, *(level.value for level in levels)))
@@ -256,7 +245,7 @@ def _margins(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end:
 
 def _rank(run: Trajectory, at: Clock, predictions: Sequence[Prediction], end: Limit | None) -> Chart:
     seen = [int(k) for k in at.seen if np.isfinite(run.log_norms[k]).any()]
-    values = run.stable_rank()[seen]
+    values = run.measures.stable_rank[seen]
     levels = [
         Level(float(p.bounds["stable_rank"]), "predicted", f"predicted by {p.claim}")
         for p in predictions

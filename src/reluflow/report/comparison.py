@@ -20,7 +20,7 @@ from ..problem.plain import plain
 from ..problem.progress import busy
 from ..problem.words import count
 from ..theory import Facts, Finding, Prediction, check, predict
-from .headline import ENDS
+from ..theory.naming import endings
 
 _BIAS = (
     "biases are weights of a constant feature 1 appended to the data; a last bias is a neuron that sees it alone, so "
@@ -113,7 +113,7 @@ class Comparison:
     @property
     def nearest(self) -> Finding | None:
         """Of the theorems on where a flow ends that do not apply, the one with the fewest conditions in the way."""
-        failed = [f for f in self.findings if f.claim in ENDS and f.failing]
+        failed = [f for f in self.findings if f.claim in endings() and f.failing]
         return min(failed, key=lambda f: len(f.failing), default=None)
 
     @property

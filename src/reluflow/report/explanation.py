@@ -19,78 +19,13 @@ from ..problem.files import writing
 from ..problem.plain import plain
 from ..problem.progress import busy
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
-from ..theory.accuracy import margin_rounding
+from ..theory.compare import Sight, Verdicts, compare_limit, sights, summarize
 from .headline import headline
-from .sights import Sight, sights
 
 Item = TypeVar("Item")
 
-_LIMIT = "limit"
 _FOR_THEORY = 0.3  # largest part of the time limit for what the theorems say beforehand
 _FOR_FLOW = 0.85  # largest part of what is left then for the flow, so that it can still be compared with them
-_SAME = 1e-7  # relative; the margin of a confirmed limit has a residual of at most 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """What became of one claim.
-
-    Attributes
-    ----------
-    claim : str
-        Its id; empty for what no claim is about.
-    text : str
-        What was seen, in words; for a claim that was not kept, where it is missed by least.
-    needs : tuple of str
-        What the claim only assumes, or what stayed undecided of its conditions.
-    discrepancy : float or None
-        Relative difference of what was measured and what was predicted, where both are numbers.
-    """
-
-    claim: str
-    text: str
-    needs: tuple[str, ...] = ()
-    discrepancy: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """The outcome in four lists.
-
-    Attributes
-    ----------
-    seen : tuple of Verdict
-        Predicted and seen.
-    missed : tuple of Verdict
-        Predicted but not seen. With ``needs`` this refutes nothing: one of those assumptions may not be met.
-    uncovered : tuple of Verdict
-        Seen though no theorem that applies covers it.
-    undecided : tuple of Verdict
-    """
-
-    seen: tuple[Verdict, ...]
-    missed: tuple[Verdict, ...]
-    uncovered: tuple[Verdict, ...]
-    undecided: tuple[Verdict, ...]
-
-    @property
-    def contradicted(self) -> tuple[Verdict, ...]:
-        """Claims that apply with nothing assumed and that the run refutes."""
-        return tuple(verdict for verdict in self.missed if not verdict.needs)
-
-    @property
-    def sentence(self) -> str:
-        """The outcome in one sentence."""
-        refuted, doubtful = self.contradicted, len(self.missed) - len(self.contradicted)
-        if refuted:
-            return f"{', '.join(v.claim for v in refuted)} applied, and the run contradicts it."
-        if doubtful:
-            return (
-                f"nothing is contradicted, but {doubtful} of the predictions, which rest on assumptions, were not seen."
-            )
-        if not self.seen:
-            return "no prediction could be compared with the run."
-        return "every prediction that applies and could be decided was seen."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,9 +70,9 @@ class Explanation:
     hints: tuple[Hint, ...] = ()
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> Verdicts:
         """The outcome."""
-        return _summarize(self)
+        return summarize(self.findings, self.observations, self.sights, self.troubles)
 
     @cached_property
     def headline(self) -> tuple[str, str]:
@@ -268,7 +203,14 @@ def explain(
         if not cut.interrupted:
             try:
                 with part_of_time(_FOR_FLOW):
-                    end = limit(problem, rtol=rtol, max_log_time=max_log_time, max_steps=max_steps, progress=progress)
+                    end = limit(
+                        problem,
+                        rtol=rtol,
+                        max_log_time=max_log_time,
+                        max_steps=max_steps,
+                        alignment=facts.solved_alignment,
+                        progress=progress,
+                    )
             except KeyboardInterrupt:
                 cut.note(Interrupted("interrupted before the flow began; what was found so far is kept."), 0)
             except Undecided as error:
@@ -279,7 +221,7 @@ def explain(
         # Times beyond the largest double are inf, and bounds that grow with them too.
         with busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
             observations = [] if run is None or cut.interrupted else cut.all(lambda: monitor(facts, run))
-            observations += [] if end is None else _compare_limit(end, predictions)
+            observations += [] if end is None else compare_limit(end, predictions)
             if not cut.interrupted:
                 seen = tuple(cut.all(lambda: list(sights(facts, run, end, predictions))))
     return Explanation(
@@ -322,83 +264,6 @@ class _Cut:
         """Remember why something is missing."""
         self.interrupted |= isinstance(error, Interrupted)
         self.troubles.insert(len(self.troubles) if place is None else place, str(error))
-
-
-def _compare_limit(end: Limit, predictions: list[Prediction]) -> list[Observation]:
-    """Compare the margin of a confirmed limit with every claim that gives the limit function."""
-    if end.kind != "margin":
-        return []
-    found = []
-    for one in predictions:
-        if one.function is None or one.margin is None:
-            continue
-        gap = abs(end.margin - one.margin)
-        text = f"the confirmed limit has margin {end.margin:.10g}, predicted {one.margin:.10g}."
-        noise = margin_rounding(end.problem.data, end.network.p)
-        same: bool | None = gap <= _SAME * abs(one.margin) + noise
-        if abs(one.margin) <= noise:
-            same, text = None, f"the predicted margin, {one.margin:.3g}, is rounding: cannot be told."
-        found.append(Observation(one.claim, same, end.margin, one.margin, _LIMIT, text, one.needs))
-    return found
-
-
-# -- the outcome -----------------------------------------------------------------------------------------
-
-
-def _summarize(found: Explanation) -> Summary:
-    lists: dict[bool | None, dict[str, list[Observation]]] = {True: {}, False: {}, None: {}}
-    for one in found.observations:
-        lists[one.consistent].setdefault(one.claim, []).append(one)
-    doubts = [
-        Verdict(f.claim, "whether it applies: " + "; ".join(_reason(c) for c in f.conditions if _open(c)))
-        for f in found.findings
-        if f.applies is None
-    ]
-    return Summary(
-        tuple(_verdict(name, group) for name, group in lists[True].items() if name not in lists[False]),
-        tuple(_verdict(name, group) for name, group in lists[False].items()),
-        tuple(Verdict("", sight.text) for sight in found.sights if not sight.covered_by),
-        (
-            *(_verdict(name, group) for name, group in lists[None].items()),
-            *doubts,
-            *(Verdict("", text) for text in found.troubles),
-        ),
-    )
-
-
-def _open(condition: Any) -> bool:
-    return condition.decides and condition.holds is None and not condition.assumed
-
-
-def _reason(condition: Any) -> str:
-    return f"{condition.name} ({condition.why.rstrip('.')})" if condition.why else str(condition.name)
-
-
-def _verdict(name: str, group: list[Observation]) -> Verdict:
-    """Collect the observations of one claim, what the limit says first; of broken promises, the least broken."""
-    sizes = [_discrepancy(one) for one in group]
-    if group[0].consistent is False:
-        order = sorted(range(len(group)), key=lambda k: np.inf if sizes[k] is None else float(sizes[k] or 0.0))
-    else:
-        last = [isinstance(one.where, str) and one.where == _LIMIT for one in group]
-        order = sorted(range(len(group)), key=lambda k: not last[k])
-    needs = dict.fromkeys(need for one in group for need in one.needs)
-    if not all(one.needs for one in group):
-        needs = {}  # one observation assumes nothing: that one decides
-    return Verdict(name, " ".join(group[k].text for k in order), tuple(needs), sizes[order[0]])
-
-
-def _discrepancy(one: Observation) -> float | None:
-    try:
-        measured, predicted = (np.asarray(value, dtype=np.float64) for value in (one.measured, one.predicted))
-    except (TypeError, ValueError):
-        return None
-    if measured.shape != predicted.shape or not measured.size:
-        return None
-    if not (np.isfinite(measured).all() and np.isfinite(predicted).all()):
-        return None
-    gap, size = np.abs(measured - predicted).max(), np.abs(predicted).max()
-    return float(gap / size) if size > 0 else float(gap)
 
 
 # -- as plain values -------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _draw_plateaus(axes: Any, end: Limit) -> None:
     run, stops = end.trajectory, [p.log_r_to for p in end.plateaus]
     log_R = 2 * run.log_norm
     shown = np.isfinite(log_R)
-    margin = np.maximum(run.normalized_margin()[shown], 0.0)
+    margin = np.maximum(run.measures.normalized_margin[shown], 0.0)
     last = stops[-1] + 0.2 * (stops[-1] - float(log_R[shown][0]))
     axes.plot(log_R[shown], margin, color=PLUS, lw=1.8, label="flow, followed in time")
     for k, plateau in enumerate(end.plateaus):

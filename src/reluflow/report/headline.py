@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..dynamics.trajectory import LATEST
 from ..margins import linearity
 from ..problem.words import count, moment, size
+from ..theory.compare import SAME
+from ..theory.naming import covered, foreseen, largest_margin, uncovered
 
 if TYPE_CHECKING:
     from ..dynamics import Limit
     from ..problem import Network, Problem
-    from ..theory import Finding, Prediction
     from .explanation import Explanation
 
-_SAME = 1e-7  # relative difference of margins up to which they are one
 _REMEDY = "another seed or a larger width may avoid it, a slope above 0 does"
-
-
-class Theorem(NamedTuple):
-    """A theorem on where the flow ends: whose it is, and what it is about, in words."""
-
-    whose: str
-    about: str
-
-
-_PL, _SBG, _LL = "Phuong and Lampert", "Sarussi, Brutzkus and Globerson", "Lyu, Li, Wang and Arora"
-
-_ORTHOGONAL = (
-    "orthogonally separable data (points of one class less than 90 degrees apart, points of two classes at least 90)"
-)
-
-#: By claim; where several say the same, the first is named.
-ENDS = {
-    "PL-T1'": Theorem(_PL, f"{_ORTHOGONAL} and a small start"),
-    "LL-TH.2": Theorem(_LL, f"{_ORTHOGONAL}, once they are fitted"),
-    "LL-T4.3": Theorem(_LL, "symmetric data (every point has its mirror image in the other class) and a small start"),
-    "LL-T5.5": Theorem(_LL, "symmetric data and two neurons of opposite sign"),
-    "LL-TA.7": Theorem(_LL, "data on which positive neurons outgrow negative ones, and a small start"),
-    "LL-TA.10": Theorem(_LL, "data on which negative neurons outgrow positive ones, and a small start"),
-    "LL-T6.2": Theorem(_LL, "data with three strong hints, and a small start"),
-    "LL-G.9": Theorem(_LL, "separable data and one neuron"),
-    "SBG-T6.2": Theorem(_SBG, "a frozen second layer whose neurons of each sign agree on every point"),
-}
-#: Bounds that no network exceeds, by claim and name.
-_LARGEST = {"PL-LC1'": "largest_margin", "LL-T4.2": "largest margin"}
 
 
 def headline(found: Explanation) -> tuple[str, str]:
@@ -57,7 +28,7 @@ def headline(found: Explanation) -> tuple[str, str]:
         return _so_far(found), _contradiction(found) or _ended(found)
     if end.kind == "margin":
         before = f"; before that {end.history}" if end.plateaus else ""
-        return f"{_learned(end)}{_share(found, end)}{before}.", _contradiction(found) or _covered(found, end)
+        return f"{_learned(end)}{_share(found, end)}{before}.", _contradiction(found) or _why(found, end)
     if end.kind == "stall":
         return _stalled(end), _contradiction(found) or _lost(found)
     return _resting(end), _contradiction(found) or _at_rest(end)
@@ -90,23 +61,14 @@ def _neurons(end: Limit) -> str:
 
 def _share(found: Explanation, end: Limit) -> str:
     """Compare with the largest margin of any network, as far as that is known."""
-    lower, upper = _optimum(found, end)
+    lower, upper = largest_margin(end, found.findings, found.predictions)
     best = "the largest any network can have"
-    if end.margin >= upper * (1 - _SAME):
+    if end.margin >= upper * (1 - SAME):
         return f", {best}"
-    if lower > end.margin * (1 + _SAME):
-        word = "" if upper <= lower * (1 + _SAME) else "at most "
+    if lower > end.margin * (1 + SAME):
+        word = "" if upper <= lower * (1 + SAME) else "at most "
         return f", {word}{100 * end.margin / lower:.4g} % of {best}"
     return f", at least {100 * end.margin / upper:.4g} % of {best}" if np.isfinite(upper) else ""
-
-
-def _optimum(found: Explanation, end: Limit) -> tuple[float, float]:
-    if end.optimum is not None:
-        return end.optimum.lower, end.optimum.upper
-    sure = {f.claim for f in found.findings if f.applies and not f.needs}
-    bounds = {p.claim: p.bounds for p in found.predictions if p.claim in sure}
-    told = [bounds[claim][name] for claim, name in _LARGEST.items() if name in bounds.get(claim, ())]
-    return (told[0], told[0]) if told else (0.0, np.inf)
 
 
 def _stalled(end: Limit) -> str:
@@ -160,64 +122,14 @@ def _contradiction(found: Explanation) -> str:
     return f"But {', '.join(claims)} {applied}: the statement, or this program, is wrong."
 
 
-def _covered(found: Explanation, end: Limit) -> str:
-    told = [p for p in found.predictions if p.function is not None and p.margin is not None and p.claim in ENDS]
-    kept = [p for p in told if abs(end.margin - float(p.margin or 0.0)) <= _SAME * end.margin]
+def _why(found: Explanation, end: Limit) -> str:
     missed = {verdict.claim for verdict in found.summary.missed}
-    for one in sorted(kept, key=lambda p: (p.claim in missed, list(ENDS).index(p.claim))):
-        theorem = ENDS[one.claim]
-        said = f"This is what the theorem of {theorem.whose} promises for {theorem.about}"
-        if one.claim in missed:
-            return f"{said}, though not all it says was seen."
-        return f"{said}, and the run kept the promise."
-    for one in told:
-        theorem = ENDS[one.claim]
-        return (
-            f"The theorem of {theorem.whose} promises margin {one.margin:.4g} for {theorem.about}; the run went "
-            f"elsewhere, so one of its assumptions is not met ({_assumed(one)})."
-        )
-    return _uncovered(found)
-
-
-def _assumed(one: Prediction) -> str:
-    return ", ".join(one.needs) or "none is known to fail"
-
-
-def _uncovered(found: Explanation) -> str:
-    general = next((f for f in found.findings if f.claim == "LL-T3.1"), None)
-    only = ", only that it is a stationary (KKT) point of the margin problem" if general and general.applies else ""
-    nearest = _nearest(found)
-    if nearest is None:
-        return f"No theorem covered here says where this flow ends{only}."
-    theorem, condition = ENDS[nearest.claim], nearest.failing[0]
-    return (
-        f"No theorem covered here says where this flow ends{only}; the nearest, of {theorem.whose} for "
-        f"{theorem.about}, does not apply: {(condition.why or condition.name).rstrip('.')}."
-    )
-
-
-def _nearest(found: Explanation) -> Finding | None:
-    """Choose, of the theorems for such a network, the one with the fewest conditions in the way."""
-    problem = found.problem
-    fitting = (
-        ("SBG-T6.2",)
-        if problem.train == "first"
-        else ("PL-T1'",)
-        if problem.net.slope == 0
-        else ("LL-T4.3", "LL-TA.7", "LL-TA.10")
-    )
-    failed = {f.claim: f for f in found.findings if f.claim in fitting and f.failing}
-    return min((failed[claim] for claim in fitting if claim in failed), key=lambda f: len(f.failing), default=None)
+    return covered(end, found.predictions, missed) or uncovered(found.problem, found.findings)
 
 
 def _lost(found: Explanation) -> str:
-    foreseen = any("PL-T1p" in sight.covered_by for sight in found.sights)
-    said = (
-        f"The theorem of {_PL} foresees this: a class to which no neuron turns stays unlearned"
-        if foreseen
-        else "A ReLU neuron is not moved by points on which it is inactive, so what all neurons have lost stays lost"
-    )
-    return f"{said}; {_REMEDY}."
+    plain = "A ReLU neuron is not moved by points on which it is inactive, so what all neurons have lost stays lost"
+    return f"{foreseen(found.sights) or plain}; {_REMEDY}."
 
 
 def _at_rest(end: Limit) -> str:

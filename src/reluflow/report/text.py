@@ -12,6 +12,8 @@ import numpy as np
 from ..problem.tables import paper
 from ..problem.words import count, moment, size
 from ..theory import Finding
+from ..theory.compare import Verdict
+from ..theory.naming import theorems
 from .words import phase_words
 
 if TYPE_CHECKING:
@@ -19,14 +21,7 @@ if TYPE_CHECKING:
 
     from ..dynamics import Limit, Trajectory
     from ..problem import Problem
-    from .explanation import Explanation, Verdict
-
-#: The statements that people come for, in the order of the papers; the others are counted.
-THEOREMS = (
-    "PL-T1", "PL-T1'", "PL-T1p", "PL-C1", "ML-T1a", "ML-T1a'", "ML-CERT", "ML-T1b", "ML-T1d", "ML-POST",
-    "SBG-T4.1", "SBG-T5.1", "SBG-T6.1", "SBG-T6.2",
-    "LL-T3.1", "LL-TH.2", "LL-T4.2", "LL-T4.3", "LL-T5.5", "LL-TA.7", "LL-TA.10", "LL-T6.2",
-)  # fmt: skip
+    from .explanation import Explanation
 
 _MARKS = {True: ("yes", "green"), False: ("no", "red"), None: ("?", "yellow")}
 _SHORT_LABELS = {label for label, _ in _MARKS.values()} | {"-"}
@@ -134,7 +129,7 @@ def _theorems(findings: Sequence[Finding]) -> Iterator[Line]:
     totals = [sum(f.applies is value for f in findings) for value in (True, False, None)]
     yield Line(f"Which theorems apply ({totals[0]} of {len(findings)} statements do, {totals[2]} undecided)", "")
     by_name = {f.claim: f for f in findings}
-    main = [by_name[name] for name in THEOREMS if name in by_name]
+    main = [by_name[name] for name in theorems() if name in by_name]
     for value in (True, None):
         for one in main:
             if one.applies is value:
@@ -159,7 +154,7 @@ def decisive(finding: Finding) -> str:
 
 def _predictions(found: Explanation) -> Iterator[Line]:
     statements = {f.claim: f.statement for f in found.findings}
-    told = [p for p in found.predictions if p.claim in THEOREMS and p.text != statements.get(p.claim)]
+    told = [p for p in found.predictions if p.claim in theorems() and p.text != statements.get(p.claim)]
     constants = sum(len(p.bounds) for p in found.predictions)
     yield Line(f"What they predict ({count(constants, 'constant')} computed)", "")
     for one in told:
@@ -211,20 +206,21 @@ def _limit(end: Limit) -> Iterator[Line]:
 def _verdict(found: Explanation) -> Iterator[Line]:
     summary = found.summary
     yield Line("Verdict: " + found.sentence, "")
-    yield from _list("predicted and seen", _first(summary.seen), "green")
+    yield from _list("predicted and seen", theorems_first(summary.seen), "green")
     yield from _list("predicted but not seen", summary.missed, "red", full=True)
     yield from _list("seen though no theorem covers it", summary.uncovered, "magenta", full=True)
     yield from _list("undecided", summary.undecided, "yellow", full=True)
 
 
-def _first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def theorems_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Put the theorems before the lemmas."""
-    return sorted(verdicts, key=lambda v: THEOREMS.index(v.claim) if v.claim in THEOREMS else len(THEOREMS))
+    order = theorems()
+    return sorted(verdicts, key=lambda v: order.index(v.claim) if v.claim in order else len(order))
 
 
 def _list(title: str, verdicts: Sequence[Verdict], style: str, full: bool = False) -> Iterator[Line]:
     yield Line("", f"{title}: {len(verdicts) or 'nothing'}")
-    shown = len(verdicts) if full else sum(v.claim in THEOREMS for v in verdicts)
+    shown = len(verdicts) if full else sum(v.claim in theorems() for v in verdicts)
     shown = min(shown, 2 * _MOST if full else _MOST)
     for one in verdicts[:shown]:
         rest = (

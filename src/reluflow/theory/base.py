@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from math import inf, log
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from ..problem import Network
@@ -21,11 +23,16 @@ from ..problem.plain import plain
 from ..problem.types import Array, Index
 
 if TYPE_CHECKING:
-    from ..dynamics import Trajectory
+    from ..dynamics import Measures
     from .facts import Facts
 
 Evidence = Literal["proved", "numerical", "assumed"]
 
+
+#: What the theorems on such data call them, for people.
+ORTHOGONAL = (
+    "orthogonally separable data (points of one class less than 90 degrees apart, points of two classes at least 90)"
+)
 
 _VERDICTS = {True: "holds", False: "fails", None: "undecided"}
 _WIDTH = 160
@@ -51,8 +58,8 @@ def _short(text: str) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 4].rstrip()} ..."
 
 
-class Record:
-    """Common ground of the verdicts."""
+class Answer:
+    """Common ground of what theory answers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values; functions are left out, networks become their arrays."""
@@ -61,20 +68,20 @@ class Record:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Record):
+    if isinstance(value, Answer):
         return value.to_dict()
     if isinstance(value, Network):
         scales = {"log_scale": value.log_scale, "log_scale_out": value.log_scale_out}
         return plain({"W": value.W, "a": value.a, "slope": value.slope, **scales})
     if isinstance(value, Groups):
         return plain(value._asdict())
-    if isinstance(value, tuple) and any(isinstance(item, Record) for item in value):
+    if isinstance(value, tuple) and any(isinstance(item, Answer) for item in value):
         return [_plain(item) for item in value]
     return plain(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Condition(Record):
+class Condition(Answer):
     """One requirement of a claim and whether it is met.
 
     Attributes
@@ -138,7 +145,7 @@ def conjunction(conditions: Iterable[Condition]) -> bool | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Finding(Record):
+class Finding(Answer):
     """Whether a claim applies to a problem, condition by condition.
 
     Attributes
@@ -184,7 +191,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(Record):
+class Prediction(Answer):
     """What a claim promises for a problem.
 
     Attributes
@@ -226,7 +233,7 @@ class Prediction(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Observation(Record):
+class Observation(Answer):
     """What a run says about a claim.
 
     Attributes
@@ -261,11 +268,39 @@ class Observation(Record):
         return _short(f"Observation {self.claim}: {verdict[self.consistent]}: {self.text}")
 
 
+class Role(NamedTuple):
+    """What a claim is named for when the outcome of a run is put into words.
+
+    Attributes
+    ----------
+    place : int
+        Its place among the statements of its paper that people come for, from 1; the others (0) are only counted.
+    about : str
+        Of a theorem on where the flow ends: what it is about.
+    nearest_for : {"", "frozen", "ReLU", "leaky"}
+        The kind of network for which it is named where no theorem on the end applies.
+    largest : str
+        Name of its bound that is the largest margin of any network.
+    every_limit : str
+        What it says of every limit.
+    stall : str
+        What it foresees where points are lost.
+    """
+
+    place: int = 0
+    about: str = ""
+    nearest_for: Literal["", "frozen", "ReLU", "leaky"] = ""
+    largest: str = ""
+    every_limit: str = ""
+    stall: str = ""
+
+
 class Claim:
     """One statement of a paper.
 
     A subclass sets the class attributes and overrides `conditions`, and of the rest what the statement is about.
-    Methods receive `Facts`, where quantities that several claims need are computed once.
+    Methods receive `Facts`, where quantities of the problem that several claims need are computed once, and `Measures`,
+    where the same is done for a run.
 
     Attributes
     ----------
@@ -282,6 +317,8 @@ class Claim:
         Ids of further statements that this class covers.
     sources : tuple of str
         Keys of further references that the statement rests on.
+    role : Role
+        What it is named for in the report on a run.
     """
 
     id: ClassVar[str]
@@ -291,6 +328,7 @@ class Claim:
     test: ClassVar[str] = ""
     also: ClassVar[tuple[str, ...]] = ()
     sources: ClassVar[tuple[str, ...]] = ()
+    role: ClassVar[Role] = Role()
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         """Return what must hold for the statement to say anything, each item decided as far as it can be."""
@@ -304,8 +342,8 @@ class Claim:
         """Constants of the statement for this problem."""
         return {}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
-        """Compare a run with the promise."""
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:  # noqa: ARG002
+        """Compare what was measured along a run with the promise."""
         return ()
 
     # -- for subclasses --------------------------------------------------------------------------------
@@ -321,8 +359,28 @@ class Claim:
         kept = None if consistent is None else bool(consistent)  # not NumPy's
         return Observation(self.id, kept, measured, predicted, where, text)
 
+    def judged(self, seen: Measures, kept: bool | None, text: str, *numbers: Any) -> Observation:
+        """Build an observation; what a discrete run breaks is not held against a statement about the flow."""
+        if kept is False and seen.run.method != "flow":
+            return self.seen(None, f"{text} (a run of {seen.run.method}; the statement is about the flow)", *numbers)
+        return self.seen(kept, text, *numbers)
+
     @classmethod
     def status(cls) -> tuple[str, ...]:
         """Say what is implemented: of ``checked``, ``predicted``, ``bounded``, ``monitored``."""
         words = {"conditions": "checked", "prediction": "predicted", "bounds": "bounded", "observe": "monitored"}
         return tuple(word for name, word in words.items() if getattr(cls, name) is not getattr(Claim, name))
+
+
+def when(log_time: float) -> str:
+    """Write a time for people.
+
+    >>> when(0.0), when(-np.inf), when(1e4)
+    ('t = 1', 't = 0', 'log t = 10000')
+    """
+    return f"t = {np.exp(log_time):.4g}" if log_time < 14 else f"log t = {log_time:.6g}"
+
+
+def log_of(time: float) -> float:
+    """Log of a time, -inf for the start."""
+    return log(time) if time > 0 else -inf

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..dynamics import Alignment, Trajectory, align
+from ..dynamics import Alignment, align
 from ..margins import MarginSolution, class_margins, max_margin
 from ..problem import Dataset, Loss, Network, NotSeparable, Problem, ProblemError
 from ..problem.types import Array, Index
@@ -19,30 +19,22 @@ from ..sectors import (
     class_sums,
     cones_of,
     initial_gap,
-    separability_violations,
 )
-from .base import Condition, Groups
+from .base import Groups
 
 Value = TypeVar("Value")
-
-#: Relative difference of |a_j| and |w_j| up to which a neuron counts as balanced: rounding of the norm.
-BALANCE_TOL = 1e-12
-
-#: Of more samples than this a part is looked at first.
-_PART = 1000
+Options = ParamSpec("Options")
 
 
 class Facts:
     """A problem with a memory: what claims receive.
 
-    Every property is lazy, so that checking a claim costs no more than what it looks at. `once` does the same for
-    quantities that only one module needs.
+    Every property is lazy, so that checking a claim costs no more than what it looks at. The decorator `once` does the
+    same for functions of the facts: the conditions, and quantities that only one module needs.
 
     >>> from reluflow import Dataset, Network
     >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> facts = Facts(Problem(data, Network.balanced([[1, 0], [-1, 1]], [1, -1], log_scale=-9)))
-    >>> facts.balanced.holds, facts.orthogonal.holds, facts.orthogonal.evidence
-    (True, True, 'proved')
     >>> facts.groups.plus, facts.groups.minus
     (array([0]), array([1]))
     """
@@ -53,23 +45,19 @@ class Facts:
                 f"theory needs a Problem, not {type(problem).__name__}; build one with Problem(data, net)."
             )
         self.problem = problem
-        self._memory: dict[str, Any] = {}
+        self._memory: dict[Hashable, Any] = {}
 
     @staticmethod
     def of(problem: Problem | Facts) -> Facts:
         """Return what was given if it already is `Facts`, so that several calls can share one."""
         return problem if isinstance(problem, Facts) else Facts(problem)
 
-    def once(self, name: str, compute: Callable[[], Value]) -> Value:
-        """Return the value kept under ``name``, computed when first asked for (prefix names with your paper)."""
-        if name not in self._memory:
-            self._memory[name] = compute()
-        value: Value = self._memory[name]
+    def remember(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return the value kept under a key, computed when first asked for; see `once`."""
+        if key not in self._memory:
+            self._memory[key] = compute()
+        value: Value = self._memory[key]
         return value
-
-    def once_of(self, run: Trajectory, name: str, compute: Callable[[], Value]) -> Value:
-        """Do the same for a value that belongs to a run; it is kept with it, so that no other run can take its id."""
-        return self.once(f"{name} {id(run)}", lambda: (run, compute()))[1]
 
     # -- the problem itself -----------------------------------------------------------------------------
 
@@ -108,88 +96,6 @@ class Facts:
         """Log of the sum of ``|w_j(0)|^2``."""
         return float(np.logaddexp.reduce(2 * self.log_norms))
 
-    # -- conditions that many claims share ----------------------------------------------------------------
-
-    @cached_property
-    def balanced(self) -> Condition:
-        """``|a_j| = |w_j|`` for every neuron at the start, none of them zero."""
-        log_w, log_a = self.log_norms, self.net.log_outs
-        with np.errstate(invalid="ignore"):
-            gap = np.abs(np.where(np.isneginf(log_w) & np.isneginf(log_a), 0.0, log_w - log_a))
-        worst = int(np.argmax(gap))
-        zero = np.flatnonzero(np.isneginf(log_w))
-        # At log scales of thousands the logarithms themselves are rounded.
-        tolerance = BALANCE_TOL * max(1.0, float(np.abs(log_w[np.isfinite(log_w)]).max(initial=1.0)))
-        name = "balanced start"
-        if zero.size:
-            return Condition(name, False, "proved", 0.0, witness=int(zero[0]), why=f"neuron {zero[0]} has w = 0.")
-        if gap[worst] > tolerance:
-            why = f"neuron {worst} has |a|/|w| = exp({log_a[worst] - log_w[worst]:.6g}), not 1."
-            return Condition(name, False, "numerical", float(gap[worst]), tolerance, worst, why)
-        return Condition(name, True, "numerical", float(gap[worst]), tolerance, worst, "|a_j| = |w_j| for all neurons.")
-
-    @cached_property
-    def relu(self) -> Condition:
-        """The activation is ReLU."""
-        slope = self.net.slope
-        why = "the activation is ReLU." if slope == 0 else f"the activation is leaky, slope {slope:g}; ReLU is needed."
-        return Condition("ReLU activation", slope == 0, "proved", slope, 0.0, why=why)
-
-    @cached_property
-    def both_layers(self) -> Condition:
-        """Both layers are trained."""
-        both = self.problem.train == "both"
-        why = "both layers are trained." if both else "the second layer is frozen; the statement trains both."
-        return Condition("both layers trained", both, "proved", why=why)
-
-    @cached_property
-    def both_classes(self) -> Condition:
-        """Both labels occur."""
-        counts = (int(self.data.positives.size), int(self.data.negatives.size))
-        why = f"{counts[0]} positive and {counts[1]} negative samples."
-        return Condition("both classes present", min(counts) > 0, "proved", counts, (1, 1), why=why)
-
-    @cached_property
-    def orthogonal(self) -> Condition:
-        """Orthogonal separability (PL-D1), decided exactly."""
-        return self._separability(strict=False)
-
-    @cached_property
-    def strictly_orthogonal(self) -> Condition:
-        """Strict orthogonal separability, the same as ``mu > 0`` (ML-A1), decided exactly."""
-        return self._separability(strict=True)
-
-    def _separability(self, strict: bool) -> Condition:
-        name = "orthogonally separable, strictly (mu > 0)" if strict else "orthogonally separable"
-        wrong = self._some_violation
-        mu, pair = (np.nan, (0, 0)) if wrong else (self.constants.mu, self.constants.pair)
-        if mu < 0 or (strict and mu == 0):
-            wrong = pair
-        elif mu == 0:  # a zero across classes is allowed, within a class it is not
-            wrong = self.once("tie", lambda: next(separability_violations(self.data), None))
-        if wrong is None:
-            why = f"the smallest cosine between signed samples is {mu:.6g} (samples {pair[0]} and {pair[1]})."
-            return Condition(name, True, "proved", mu, 0.0, pair, why)
-        i, j = wrong
-        same = self.data.y[i] == self.data.y[j]
-        wanted = "> 0" if same else "< 0" if strict else "<= 0"
-        cosine = (self.data.X[i] / self.data.norms[i]) @ (self.data.X[j] / self.data.norms[j])
-        size = "exactly 0" if mu == 0 else f"{cosine:.6g}"
-        value = mu if mu <= 0 else float(cosine * self.data.y[i] * self.data.y[j])
-        why = (
-            f"samples {i} and {j} have {'equal' if same else 'different'} labels; their cosine is {size}, not {wanted}."
-        )
-        return Condition(name, False, "proved", value, 0.0, (i, j), why)
-
-    @cached_property
-    def _some_violation(self) -> tuple[int, int] | None:
-        """Return a pair that contradicts separability, found in a part of large data: most need no more."""
-        if self.data.n <= _PART:
-            return None
-        part = np.unique(np.linspace(0, self.data.n - 1, _PART).astype(np.intp))
-        found = next(separability_violations(self.data.subset(part)), None)
-        return None if found is None else (int(part[found[0]]), int(part[found[1]]))
-
     @property
     def x_max(self) -> float:
         """The largest norm of a sample."""
@@ -225,7 +131,7 @@ class Facts:
     @cached_property
     def class_margins(self) -> tuple[MarginSolution | None, MarginSolution | None]:
         """Max-margin vectors of the two classes (PL-D2), None for an empty one; raises as `margins.class_margins`."""
-        if self.both_classes.holds:
+        if self.data.positives.size and self.data.negatives.size:
             return class_margins(self.data)
         from ..margins import hard_margin
 
@@ -245,6 +151,11 @@ class Facts:
         """The exact early phase; seconds on large data, so `check` must not need it."""
         return align(self.problem)
 
+    @property
+    def solved_alignment(self) -> Alignment | None:
+        """The early phase if somebody has asked for it already."""
+        return self.__dict__.get("alignment")
+
     @cached_property
     def groups(self) -> Groups:
         """Where neurons end for small enough scale: in S+ with a_j > 0, in S- with a_j < 0, or dead.
@@ -261,3 +172,22 @@ class Facts:
             return np.flatnonzero(flags)
 
         return Groups(where(plus), where(minus), where(dead))
+
+
+def once(function: Callable[Concatenate[Facts, Options], Value]) -> Callable[Concatenate[Facts, Options], Value]:
+    """Let a function of the facts be computed once a problem (and value of its other arguments): they keep the answer.
+
+    >>> from reluflow.theory import conditions
+    >>> from reluflow import Dataset, Network
+    >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
+    >>> facts = Facts(Problem(data, Network.balanced([[1, 0], [-1, 1]], [1, -1], log_scale=-9)))
+    >>> conditions.orthogonal(facts) is conditions.orthogonal(facts)
+    True
+    """
+
+    @wraps(function)
+    def kept(facts: Facts, /, *args: Options.args, **options: Options.kwargs) -> Value:
+        key = (function, *args, *options.items())
+        return facts.remember(key, lambda: function(facts, *args, **options))
+
+    return kept

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data import takes_data
 from ..problem import DataError, Dataset, Network, Problem
-from .base import Record
+from .base import Answer
 from .facts import Facts
 from .verdicts import claims, finding_of
 
@@ -26,7 +26,7 @@ _SHOWN = 4  # claims named in a hint
 
 
 @dataclass(frozen=True, eq=False)
-class Hint(Record):
+class Hint(Answer):
     """A preparation of the data after which claims apply that do not apply now.
 
     Attributes

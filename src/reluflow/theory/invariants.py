@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics import Trajectory
+from ..dynamics import Measures, Trajectory
+from ..dynamics.accuracy import rounding
 from ..problem import check_time
 from ..problem.types import Array, Flags
-from .accuracy import accuracy, rounding
-from .base import Claim, Condition, Observation
+from .base import Claim, Condition, Observation, when
+from .conditions import balanced, both_layers
 from .facts import Facts
-from .watch import judged, when
 
 
 class Balance(Claim):
@@ -24,19 +24,20 @@ class Balance(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        drift, tol = run.balance_drift(), 4 * accuracy(run).sizes  # squares, now and at the start
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        drift, tol = seen.balance_drift, 4 * seen.error.sizes  # squares, now and at the start
         worst = int(np.argmax(drift))
         text = f"largest relative drift of a_j^2 - |w_j|^2: {drift[worst]:.3g} at {when(run.log_time[worst])}."
-        found = [judged(self, run, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
+        found = [self.judged(seen, bool(drift[worst] <= tol), text, float(drift[worst]), tol, worst)]
         held = facts.net.log_outs >= facts.log_norms - rounding(facts.log_norms)
         held &= facts.signs != 0
         flipped = held & (run.signs != facts.signs).any(axis=0)
         j = int(np.argmax(flipped))
         text = f"neuron {j} changes the sign of its output." if flipped.any() else "no such a_j changes sign."
-        found.append(judged(self, run, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
+        found.append(self.judged(seen, not flipped.any(), text, int(flipped.sum()), 0, j if flipped.any() else None))
         return tuple(found)
 
 
@@ -50,11 +51,12 @@ class Pairs(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         units = facts.data.X / facts.data.norms[:, None]
-        worst, where, pairs, on = 0.0, None, 0, accuracy(run).kink
+        worst, where, pairs, on = 0.0, None, 0, seen.error.kink
         before: Array | None = None
         for k in range(len(run)):
             check_time("going through the run")
@@ -63,7 +65,7 @@ class Pairs(Claim):
                 stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
                 stable &= ~np.isin(np.arange(run.p), _changing(run, k))
                 stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
-                stable &= accuracy(run).followed(k - 1) & accuracy(run).followed(k)
+                stable &= seen.error.followed(k - 1) & seen.error.followed(k)
                 size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
@@ -71,9 +73,9 @@ class Pairs(Claim):
             before = cosine
         if not pairs:
             return (self.seen(None, "no two neurons had the same active samples over a step."),)
-        tol = 4 * accuracy(run).sizes
+        tol = 4 * seen.error.sizes
         text = f"largest relative change of w_j.w_k - a_j a_k in a step: {worst:.3g} ({pairs} comparisons)."
-        return (judged(self, run, worst <= tol, text, worst, tol, where),)
+        return (self.judged(seen, worst <= tol, text, worst, tol, where),)
 
 
 def _changing(run: Trajectory, record: int) -> npt.NDArray[np.int64]:
@@ -88,27 +90,22 @@ def _pair_drift(
 ) -> tuple[float, tuple[int, int], int]:
     """Largest relative change of the invariant in step k, each neuron against the first one of its pattern."""
     leader: dict[bytes, int] = {}
-    worst, pair, count = 0.0, (0, 0), 0
-    for j in members.tolist():
-        first = leader.setdefault(active[j].tobytes(), j)
-        if first == j:
-            continue
-        count += 1
-        values = []
-        top = max(_log_size(run, r, first) + _log_size(run, r, j) for r in (k - 1, k))
-        for r in (k - 1, k):
-            inner = float(run.directions[r, first] @ run.directions[r, j])
-            weights = run.log_norms[r, first] + run.log_norms[r, j] - top
-            outs = run.log_outs[r, first] + run.log_outs[r, j] - top
-            sign = int(run.signs[r, first]) * int(run.signs[r, j])
-            values.append(inner * np.exp(weights) - sign * np.exp(outs))
-        if abs(values[1] - values[0]) > worst:
-            worst, pair = float(abs(values[1] - values[0])), (first, j)
-    return worst, pair, count
-
-
-def _log_size(run: Trajectory, record: int, neuron: int) -> float:
-    return float(max(run.log_norms[record, neuron], run.log_outs[record, neuron]))
+    pairs = np.array([(leader.setdefault(active[j].tobytes(), j), j) for j in members.tolist()], dtype=np.intp)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]] if pairs.size else np.empty((0, 2), dtype=np.intp)
+    if not len(pairs):
+        return 0.0, (0, 0), 0
+    first, other = pairs.T
+    records = slice(k - 1, k + 1)
+    U, log_w, log_a, signs = (x[records] for x in (run.directions, run.log_norms, run.log_outs, run.signs))
+    sizes = np.maximum(log_w, log_a)
+    top = (sizes[:, first] + sizes[:, other]).max(axis=0)
+    inner = np.matmul(U[:, first, None, :], U[:, other, :, None])[..., 0, 0]
+    sign = signs[:, first].astype(np.float64) * signs[:, other]
+    weights, outs = log_w[:, first] + log_w[:, other] - top, log_a[:, first] + log_a[:, other] - top
+    values = inner * np.exp(weights) - sign * np.exp(outs)
+    change = np.nan_to_num(np.abs(values[1] - values[0]), nan=0.0)
+    worst = int(np.argmax(change))
+    return float(change[worst]), (int(first[worst]), int(other[worst])), len(pairs)
 
 
 class Directions(Claim):
@@ -121,9 +118,10 @@ class Directions(Claim):
     test = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers, facts.balanced)
+        return (both_layers(facts), balanced(facts))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:  # noqa: ARG002
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         with np.errstate(invalid="ignore"):
             gap = np.abs(run.log_norms - run.log_outs)
         # A neuron that shrinks keeps the absolute balance; relative to its own size the error grows.
@@ -131,9 +129,9 @@ class Directions(Claim):
             shrunk = np.maximum.accumulate(run.log_norms, axis=0) - run.log_norms
             gap = np.nan_to_num(gap * np.exp(-2 * shrunk))
         k, j = divmod(int(np.argmax(gap)), run.p)
-        tol = 2 * accuracy(run).sizes + float(gap[0].max())  # the start is balanced to rounding
+        tol = 2 * seen.error.sizes + float(gap[0].max())  # the start is balanced to rounding
         text = f"largest difference of log|a_j| and log|w_j|: {gap[k, j]:.3g}, neuron {j} at {when(run.log_time[k])}."
-        return (judged(self, run, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
+        return (self.judged(seen, bool(gap[k, j] <= tol), text, float(gap[k, j]), tol, (k, j)),)
 
 
 INVARIANTS: tuple[Claim, ...] = (Balance(), Pairs(), Directions())

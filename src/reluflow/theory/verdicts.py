@@ -16,7 +16,7 @@ from ..dynamics import Trajectory
 from ..problem import Interrupted, OutOfTime, Problem, ProblemError, Stopped, Undecided, check_time
 from ..problem import time_limit as within
 from .base import Claim, Condition, Finding, Lines, Observation, Prediction, conjunction
-from .facts import Facts
+from .facts import Facts, once
 from .references import BIBTEX, PAPERS
 
 Item = TypeVar("Item")
@@ -75,8 +75,24 @@ def claim(name: str) -> Claim:
     return found
 
 
+def _asked(paper: str | None, names: str | Iterable[str] | None) -> tuple[Claim, ...]:
+    """Return the claims of a paper, or those with certain ids, in the order of the papers."""
+    if names is None:
+        return claims(paper)
+    if not isinstance(names, (str, Iterable)):
+        raise ProblemError(f"claim = {names!r}: the id of a claim is needed, such as 'PL-T1', or a list of ids.")
+    wanted = [claim(name) for name in ([names] if isinstance(names, str) else names)]
+    return tuple(one for one in claims(paper) if one in wanted)
+
+
 @takes_data(Facts)
-def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Finding]:
+def check(
+    problem: Problem | Facts,
+    *,
+    paper: str | None = None,
+    claim: str | Iterable[str] | None = None,
+    time_limit: float | None = None,
+) -> list[Finding]:
     """Which claims apply to a problem, and which condition fails where they do not.
 
     Parameters
@@ -86,6 +102,8 @@ def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: flo
         ``check(X, y, width=50)``: see `as_problem`.
     paper : {"PL", "ML", "SBG", "LL"}, optional
         Ask the claims of one paper only.
+    claim : str or list of str, optional
+        Ask only the claims with these ids; upper and lower case are the same.
     time_limit : float, optional
         Most seconds to spend. When they end, or after Ctrl-C, `OutOfTime` or `Interrupted` is raised with the list so
         far as ``partial``.
@@ -95,17 +113,25 @@ def check(problem: Problem | Facts, *, paper: str | None = None, time_limit: flo
     >>> from reluflow import Dataset, Network
     >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [1, -2.5]], [1, 1, -1, -1])
     >>> findings = check(Problem(data, Network.balanced([[1, 0], [-1, 1]], [1, -1], log_scale=-9)))
-    >>> main = next(f for f in findings if f.claim == "PL-T1")
+    >>> len(findings) > 80
+    True
+    >>> (main,) = check(data, width=2, claim="PL-T1")
     >>> main.applies, main.failing[0].witness
     (False, (2, 3))
     """
     facts = Facts.of(problem)
     with within(time_limit):
-        return _gather("asking which claims apply", ([finding_of(one, facts)] for one in claims(paper)))
+        return _gather("asking which claims apply", ([finding_of(one, facts)] for one in _asked(paper, claim)))
 
 
 @takes_data(Facts)
-def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: float | None = None) -> list[Prediction]:
+def predict(
+    problem: Problem | Facts,
+    *,
+    paper: str | None = None,
+    claim: str | Iterable[str] | None = None,
+    time_limit: float | None = None,
+) -> list[Prediction]:
     """Return what the claims that apply, or may apply, promise for a problem (arguments as for `check`).
 
     Examples
@@ -113,7 +139,7 @@ def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: f
     >>> from reluflow import Dataset, Network
     >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> problem = Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-3000))
-    >>> limit = next(p for p in predict(problem, paper="PL") if p.claim == "PL-T1'")
+    >>> (limit,) = predict(problem, claim="PL-T1'")
     >>> round(limit.margin, 10), limit.groups.plus, limit.needs
     (0.5840985669, array([0]), ())
     >>> limit.function([[1, 1], [-1, 0]]).round(10)
@@ -121,13 +147,18 @@ def predict(problem: Problem | Facts, *, paper: str | None = None, time_limit: f
     """
     facts = Facts.of(problem)
     with within(time_limit):
-        pairs = _in_force(facts, paper)
+        pairs = _in_force(facts, _asked(paper, claim))
         return _gather("working out predictions", (_predictions(one, finding, facts) for one, finding in pairs))
 
 
 @takes_data(Facts)
 def monitor(
-    problem: Problem | Facts, trajectory: Trajectory, *, paper: str | None = None, time_limit: float | None = None
+    problem: Problem | Facts,
+    trajectory: Trajectory,
+    *,
+    paper: str | None = None,
+    claim: str | Iterable[str] | None = None,
+    time_limit: float | None = None,
 ) -> list[Observation]:
     """Whether a run kept what the claims that apply, or may apply, promise (arguments as for `check`).
 
@@ -138,10 +169,10 @@ def monitor(
     >>> from reluflow import Dataset, Network, flow
     >>> data = Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     >>> problem = Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-30))
-    >>> seen = monitor(problem, flow(problem, {"log_time": 50.0}), paper="ML")
-    >>> next(o.text for o in seen if o.claim == "ML-POSTA")
+    >>> run = flow(problem, {"log_time": 50.0})
+    >>> monitor(problem, run, claim="ML-POSTA")[0].text
     'all trapped at t = ... and ever after: 1 in S+, 1 in S-, 0 dead.'
-    >>> any(o.contradicts for o in seen)
+    >>> any(o.contradicts for o in monitor(problem, run))
     False
     """
     facts = Facts.of(problem)
@@ -154,7 +185,7 @@ def monitor(
             "comparing the run with the claims",
             (
                 [replace(found, needs=_needs(finding)) for found in _observations(one, facts, trajectory)]
-                for one, finding in _in_force(facts, paper)
+                for one, finding in _in_force(facts, _asked(paper, claim))
             ),
         )
 
@@ -176,17 +207,18 @@ def _gather(doing: str, parts: Iterable[Iterable[Item]]) -> list[Item]:
 
 def finding_of(one: Claim, facts: Facts) -> Finding:
     """Whether one claim applies; `Facts` keep the answer."""
+    return _finding(facts, one)
 
-    def compute() -> Finding:
-        try:
-            conditions = one.conditions(facts)
-        except Stopped:
-            raise
-        except Undecided as error:
-            conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
-        return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
-    return facts.once(f"finding {one.id}", compute)
+@once
+def _finding(facts: Facts, one: Claim) -> Finding:
+    try:
+        conditions = one.conditions(facts)
+    except Stopped:
+        raise
+    except Undecided as error:
+        conditions = (Condition(_COMPUTED, None, "numerical", why=str(error)),)
+    return Finding(one.id, one.paper, one.statement, conjunction(conditions), conditions)
 
 
 def _needs(finding: Finding) -> tuple[str, ...]:
@@ -194,8 +226,8 @@ def _needs(finding: Finding) -> tuple[str, ...]:
     return (*finding.needs, *open_)
 
 
-def _in_force(facts: Facts, paper: str | None) -> Iterator[tuple[Claim, Finding]]:
-    pairs = ((one, finding_of(one, facts)) for one in claims(paper))
+def _in_force(facts: Facts, asked: Iterable[Claim]) -> Iterator[tuple[Claim, Finding]]:
+    pairs = ((one, finding_of(one, facts)) for one in asked)
     # Of a claim whose conditions could not be computed nothing is known, not even whether its numbers exist.
     known = (pair for pair in pairs if _COMPUTED not in [c.name for c in pair[1].conditions])
     return ((one, finding) for one, finding in known if finding.applies is not False)
@@ -217,7 +249,7 @@ def _predictions(one: Claim, finding: Finding, facts: Facts) -> list[Prediction]
 def _observations(one: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
     try:
         with np.errstate(over="ignore"):  # times of e^1000 are inf
-            return one.observe(facts, run)
+            return one.observe(facts, run.measures)
     except Stopped:
         raise
     except Undecided as error:
@@ -272,6 +304,8 @@ class Statement(NamedTuple):
     refuted_by : str
         What would refute it; why nothing can, where it is not computable.
     test : str
+    source : str
+        The file that makes it runnable, below the folder ``src``.
     """
 
     id: str
@@ -281,6 +315,7 @@ class Statement(NamedTuple):
     status: tuple[str, ...]
     refuted_by: str
     test: str
+    source: str
 
 
 def statements(paper: str | None = None) -> list[Statement]:
@@ -292,10 +327,15 @@ def statements(paper: str | None = None) -> list[Statement]:
     found = []
     for key in _papers(paper):
         for one in _module(key).CLAIMS:
-            found.append(Statement(one.id, one.also, key, one.statement, one.status(), one.falsifier, one.test))
+            source = _source(type(one).__module__)
+            found.append(Statement(one.id, one.also, key, one.statement, one.status(), one.falsifier, one.test, source))
         for name, why in _module(key).NOT_COMPUTABLE.items():
-            found.append(Statement(name, (), key, "", ("not computable",), why, ""))
+            found.append(Statement(name, (), key, "", ("not computable",), why, "", _source(_module(key).__name__)))
     return found
+
+
+def _source(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
 
 
 def coverage() -> str:
@@ -312,14 +352,14 @@ def coverage() -> str:
             "",
             f"## {key}: {title}",
             "",
-            "| id | statement | status | refuted by | test |",
-            "|---|---|---|---|---|",
+            "| id | statement | status | refuted by | source | test |",
+            "|---|---|---|---|---|---|",
         ]
         for one in statements(key):
             test = f"`{one.test}`" if one.test else ""
-            lines.append(
-                _row(", ".join((one.id, *one.also)), one.statement, ", ".join(one.status), one.refuted_by, test)
-            )
+            ids, status = ", ".join((one.id, *one.also)), ", ".join(one.status)
+            source = f"[{one.source.removeprefix('reluflow/')}](../src/{one.source})"
+            lines.append(_row(ids, one.statement, status, one.refuted_by, source, test))
     return "\n".join(lines) + "\n"
 
 

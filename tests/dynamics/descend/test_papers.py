@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.dynamics import cosines
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -17,7 +16,7 @@ def test_sgd_on_orthogonally_separable_data_finds_two_directions(seed):
     sigma = np.linalg.svd(run.W[-1], compute_uv=False)
     assert sigma[2] <= 0.06 * sigma[0]
     assert sigma[2] <= 0.35 * sigma[1]
-    found = cosines(run, *(solution.direction for solution in rf.margins.class_margins(data)))[-1]
+    found = run.measures.cosines(*(solution.direction for solution in rf.margins.class_margins(data)))[-1]
     assert (found > 0.9).mean() >= 0.5
     weight = np.exp(2 * run.log_norms[-1])
     assert weight[found > 0.9].sum() >= 0.9 * weight.sum()

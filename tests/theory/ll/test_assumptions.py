@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import reluflow as rf
 from helpers import integrate as runs
 from helpers.claims import finding
-from reluflow.theory import Facts, claims
-from reluflow.theory.ll import conditions, numbers
+from reluflow.theory import Facts, claims, conditions
+from reluflow.theory.ll import numbers
 from reluflow.theory.verdicts import finding_of
 
 QUICK = settings(deadline=None, max_examples=40)

@@ -200,7 +200,7 @@ def test_phase_one_bound_and_printed_rate():
         problem = rf.Problem(D1, rf.example("D1").networks["draw"].with_log_scale(np.log(sigma)))
         run = runs.integrate(problem, q_end=1e-2, every=1)
         assert watch("LL-L5.2", run) == [True]
-        worst, where, _, _ = linear_error(Facts(problem), run)
+        worst, where, _, _ = linear_error(Facts(problem), run.measures)
         assert where is not None
         assert worst < 1
         # as if the clock were the printed one: every record at half its time

@@ -5,8 +5,8 @@ import pytest
 
 import reluflow as rf
 from reluflow.margins import one_neuron
-from reluflow.theory import Facts
-from reluflow.theory.ll import conditions, numbers
+from reluflow.theory import Facts, conditions
+from reluflow.theory.ll import numbers
 
 LEAKY = [
     ("D1", 0.5),

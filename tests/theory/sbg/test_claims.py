@@ -1,5 +1,7 @@
 """The statements on a frozen second layer: numbers to the digits, runs that keep them, doctored runs that do not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from helpers import integrate as runs
 from helpers.claims import doctored, finding, get, promise, watch
 from reluflow.theory import Facts, claims
 from reluflow.theory.sbg import numbers
+from reluflow.theory.sbg.steps import inequalities
 from reluflow.theory.verdicts import _observations
 
 D1, D2, D9 = (rf.example(name).data for name in ("D1", "D2", "D9"))
@@ -107,6 +110,30 @@ def test_steps_of_the_package_obey_the_statement(reduction):
         assert watch("SBG-T4.1", doctored(run, 30, log_norms=run.log_norms[30] + 0.1))[0] is False
     larger = rf.descend(problem, "sgd", step=0.1, steps=20, batch=2)
     assert watch("SBG-T4.1", larger) == [None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_step_of_sgd_obeys_its_inequalities(seed):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    data = rf.Dataset(y[:, None] * [3.0, 0.0] + 0.5 * rng.standard_normal((12, 2)), y)
+    net = rf.initialize(2, width=6, scheme="two-sign", scale=0.3, slope=0.2, seed=seed)
+    problem, steps = rf.Problem(data, net, train="first"), 120
+    run = rf.descend(problem, "sgd", step=0.1, steps=steps, batch=1, seed=seed, record=range(steps + 1))
+    v, w = float(np.exp(run.log_outs[0, 0])), rf.max_margin(data).w
+    found = inequalities(run, w, v, 0.1, single=True)
+    assert found.pairs == steps
+    assert max(found.norm, found.overlap) < 1e-9
+    # each step moves every neuron along one sample, all of them once an epoch
+    change = np.diff(run.W, axis=0) @ (data.X / data.norms[:, None]).T
+    visited = np.linalg.norm(change, axis=1).argmax(axis=1)
+    assert np.array_equal(np.sort(visited.reshape(10, 12)), np.tile(np.arange(12), (10, 1)))
+    # (ii) by hand: not negative, and not zero for all steps, for the slopes are not all 1
+    q = np.stack([net.margins(data) for net in run.networks()])[np.arange(steps), visited]
+    F = np.einsum("p,tpd,d->t", np.sign(net.a), run.W, w)
+    slack = np.diff(F) - net.p * 0.1 * v * net.slope * problem.loss.force(q)
+    assert slack.min() > -1e-9
+    assert slack.max() > 0
 
 
 def test_a_run_longer_than_the_bound_is_flagged():
@@ -227,6 +254,19 @@ def test_doctored_par_run_is_flagged(D2_run):
     # not in PAR although (1) to (4) are seen: the two groups with the same pattern
     wrong = doctored(run, slice(None), directions=np.abs(run.directions[-1]) * [1.0, 0.2])
     assert watch("SBG-T6.2", wrong) != [True]
+
+
+def test_runs_seen_with_the_same_facts_do_not_answer_for_each_other(D2_run):
+    facts = Facts(D2_run.problem)
+    flipped = np.array(D2_run.directions[-1])
+    flipped[0] = -flipped[0]
+    for k in range(6):  # runs of two lengths, made and thrown away
+        run = doctored(D2_run, -1, directions=flipped) if k % 2 else D2_run
+        part = slice(len(run) - 9 + k // 2, None)
+        arrays = ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")
+        short = replace(run, **{name: getattr(run, name)[part] for name in arrays})
+        (seen,) = _observations(get("SBG-D6.2"), facts, short)
+        assert seen.text.startswith("not in NAR" if k % 2 else "NAR since"), seen.text
 
 
 def test_par_conditions_of_the_other_worked_examples():

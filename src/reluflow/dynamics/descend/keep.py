@@ -86,7 +86,9 @@ class Records:
             phases = [Phase("early", -np.inf, end, early), phases[0]._replace(log_start=end)]
         settings = {**settings, "iteration": iteration, "fast_forward": early, "stopped": stopped}
         settings["interrupted"] = stopped == "interrupted"
-        return Trajectory(self.problem, **found, phases=tuple(phases), method=plan.method, settings=settings)
+        return Trajectory(
+            self.problem, **found, phases=tuple(phases), method=plan.method, settings=settings, early=None
+        )
 
 
 class Checkpoint:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ...problem import Problem
 from ...problem.types import Array, Index, Signs
 from ...sectors.hyperplanes import Surfaces, surfaces
+from ..trajectory import SHRUNK
 
-SHRUNK = 1e5  # logarithm of how much a neuron may shrink before it is left as it is
 #: ``|w . n|`` below this part of |w| is on the hyperplane: what a snapshot of a sliding neuron may have lost.
 ON = 1e-11
 

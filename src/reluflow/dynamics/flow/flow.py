@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from ...data import takes_data
 from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided
 from ...problem import time_limit as within
 from ...problem.checks import is_number
-from ..trajectory import Trajectory
+from ..trajectory import Trajectory, knows_between
 from .field import Geometry
 from .march import Goal, March, Reached
 from .record import Recorder
 from .state import State, take
+
+if TYPE_CHECKING:
+    from ..early.alignment import Alignment
 
 _LAST_EARLY = 30.0  # hand over from the exact early phase when max |q| is this many times rtol: the error is about rtol
 
@@ -225,8 +228,11 @@ def kept(march: March) -> Iterator[None]:
         raise
 
 
-def begin(march: March, stop: Until) -> tuple[State, float, bool]:
-    """Follow the exact early phase as long as it is good; its end, the log time of that, and whether all is done."""
+def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tuple[State, float, bool]:
+    """Follow the exact early phase as long as it is good; its end, the log time of that, and whether all is done.
+
+    ``alignment`` is that phase where it is known already.
+    """
     from ..early.alignment import align
     from ..early.validity import valid_until
 
@@ -247,7 +253,7 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
         recorder.event(-np.inf, j, i, "ridge")
     if not small or (geometry.frozen and not np.isfinite(start.log_w).all()):
         return start, -np.inf, False
-    early = align(problem)
+    early = align(problem) if alignment is None else alignment
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
         recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
     t = valid_until(early, tol, rough=True)
@@ -266,6 +272,7 @@ def begin(march: March, stop: Until) -> tuple[State, float, bool]:
     return state, log_end, (done or stop.aligned) and not stays
 
 
+@knows_between("flow")
 def between(run: Trajectory, record: int, log_time: float) -> Network:
     """Network of a flow at a time after one of its records: integrated anew from there."""
     problem = run.problem
@@ -274,7 +281,7 @@ def between(run: Trajectory, record: int, log_time: float) -> Network:
     if early and log_time <= early[0].log_end:
         from ..early.alignment import align
 
-        return align(problem).network(float(np.exp(log_time)))
+        return (run.early or align(problem)).network(float(np.exp(log_time)))
     geometry = Geometry(problem)
     recorder = Recorder(problem, {})
     goal = Goal(log_time, -np.inf, np.inf)

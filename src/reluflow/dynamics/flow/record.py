@@ -36,8 +36,10 @@ class Recorder:
         self.events: list[tuple[float, int, int, str]] = []
         self.chunks: list[Events] = []
         self.phases: list[Phase] = []
+        self.alignment: Alignment | None = None
         self.margin = np.nan
         self._stride, self._idle, self._spare = 1, 0, False
+        self._before: tuple[list[Record], Trajectory] | None = None
 
     def add(self, log_time: float, state: State, q: Array) -> None:
         """Record a state and its margins; the newest is always there, others only every so many steps."""
@@ -74,7 +76,7 @@ class Recorder:
 
     def early(self, run: Alignment, t: float, log_end: float) -> None:
         """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
-        pieces = 0
+        self.alignment, pieces = run, 0
         for j in range(run.p):
             found = run.events(j)
             found = found[found["time"] <= t]
@@ -102,11 +104,11 @@ class Recorder:
         self.phase("early", -np.inf, log_end, pieces)
 
     def result(self) -> Trajectory:
-        """Everything so far."""
+        """Everything so far; what was asked for before lends the snapshots of the records that are still there."""
         events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
         events = events[np.argsort(events["log_time"], kind="stable")]
         states = [r.state for r in self.records]
-        return Trajectory(
+        run = Trajectory(
             self.problem,
             np.array([r.log_time for r in self.records]),
             np.array([r.log_loss for r in self.records]),
@@ -118,4 +120,11 @@ class Recorder:
             tuple(self.phases),
             "flow",
             self.settings,
+            self.alignment,
         )
+        if self._before is not None:
+            old, earlier = self._before
+            pairs = zip(old, self.records, strict=False)
+            run.borrow(earlier, next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(old), len(run))))
+        self._before = list(self.records), run
+        return run

@@ -87,7 +87,7 @@ class Candidate:
         return np.sort(np.concatenate(members)) if members else np.empty(0, dtype=np.intp)
 
 
-class Groups(NamedTuple):
+class PresentGroups(NamedTuple):
     """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm."""
 
     data: Dataset
@@ -126,7 +126,7 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     if live.size == 0:
         return "no neuron feels any sample"
     data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
-    groups = Groups(data, live, patterns, signs, members, shares)
+    groups = PresentGroups(data, live, patterns, signs, members, shares)
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
     if (patterns[shares >= _CARRIES][:, lost] == 0).any():
         return Lost(lost, np.concatenate([js for js, s in zip(members, shares, strict=True) if s >= _CARRIES]))
@@ -144,7 +144,7 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
         return f"the program of these patterns was not solved: {exc}"
 
 
-def _both_layers(slope: float, present: Groups, n: int) -> Candidate | str:
+def _both_layers(slope: float, present: PresentGroups, n: int) -> Candidate | str:
     data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     order = np.argsort(-shares)
@@ -289,7 +289,7 @@ def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> 
     return bool(np.linalg.matrix_rank(np.hstack(rows), tol=_RANK) < found.active.size)
 
 
-def _first_layer(geometry: Geometry, state: State, present: Groups) -> Candidate | str:
+def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Candidate | str:
     data, live, patterns, signs, members, shares = present
     here = patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))

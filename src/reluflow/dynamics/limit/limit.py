@@ -15,6 +15,7 @@ from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ...problem.types import Array
 from ...problem.words import count
+from ..early.alignment import Alignment
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import Goal, March, Reached, named
@@ -122,6 +123,7 @@ def limit(
     max_log_time: float = 1e10,
     max_steps: int = 100_000,
     optimum: bool | None = None,
+    alignment: Alignment | None = None,
     time_limit: float | None = None,
     progress: bool | None = None,
 ) -> Limit:
@@ -146,6 +148,8 @@ def limit(
     optimum : bool, optional
         Also bracket the largest margin of any network, to tell whether the limit attains it; default: for at most 60
         points in at most 3 dimensions, both layers trained.
+    alignment : Alignment, optional
+        The early phase of this problem, where `align` has solved it already.
     time_limit : float, optional
         Most seconds to spend.
     progress : bool, optional
@@ -177,21 +181,23 @@ def limit(
     check_effort(rtol, max_steps)
     if not is_number(max_log_time) or not 0 < max_log_time <= LATEST:
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LATEST:g} is needed.")
+    if alignment is not None and alignment.problem != problem:
+        raise ProblemError("the alignment belongs to another problem; align(problem) makes the one that is needed.")
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with within(time_limit):
         with bar(max_log_time, progress) as tell:
             nowhere = Goal(np.inf, -np.inf, np.inf)
             march = March(Geometry(problem), nowhere, float(rtol), max_steps, recorder, tell)
             with kept(march):
-                found = _search(march, float(max_log_time))
+                found = _search(march, float(max_log_time), alignment)
         small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
         if found.kind == "margin" and (small if optimum is None else optimum):
             found = _with_optimum(found, needed=bool(optimum))
     return found
 
 
-def _search(march: March, max_log_time: float) -> Limit:
-    state, log_time, _ = begin(march, Until(log_time=max_log_time))
+def _search(march: March, max_log_time: float, alignment: Alignment | None) -> Limit:
+    state, log_time, _ = begin(march, Until(log_time=max_log_time), alignment)
     way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH))
     try:
         found = _confirmed(way)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics import Trajectory, align, cosines, descend, flow, group_cosines
+from ...dynamics import Trajectory, align, descend, flow
 from ...problem import Dataset, Problem
 from ...problem.types import Array
 from ...report.panels import COLOURS, band, curve, image
@@ -67,7 +67,7 @@ def _descent(problem: Problem, parameters: Mapping[str, Any], told: Any, dtype: 
 
 
 def _to_sums(run: Trajectory) -> Array:
-    return cosines(run, *class_sums(run.problem.data))
+    return run.measures.cosines(*class_sums(run.problem.data))
 
 
 def _curves(run: Trajectory) -> Numbers:
@@ -77,7 +77,7 @@ def _curves(run: Trajectory) -> Numbers:
     singular = np.array([np.linalg.norm(W, 2) ** 2 for W in run.W])
     return {
         "iteration": run.settings["iteration"],
-        "cosine": group_cosines(run, *class_sums(run.problem.data)),
+        "cosine": run.measures.group_cosines(*class_sums(run.problem.data)),
         "lowest": np.stack([np.nanmin(group, axis=1) for group in groups], axis=1),
         "highest": np.stack([np.nanmax(group, axis=1) for group in groups], axis=1),
         "loss": run.loss,
@@ -140,7 +140,7 @@ def _early(problem: Problem, trained: Trajectory) -> Numbers:
         "until": float(until / trained.settings["step"]),
         "last_event": float(exact.last_event.max() / trained.settings["step"]),
         "iteration": iteration[kept],
-        "cosine": group_cosines(path, *class_sums(problem.data)),
+        "cosine": path.measures.group_cosines(*class_sums(problem.data)),
     }
 
 
@@ -158,12 +158,12 @@ def _few(parameters: Mapping[str, Any], trained: Trajectory) -> Numbers:
         "descent": {
             "iteration": descent.settings["iteration"],
             "loss": descent.loss,
-            "cosine": group_cosines(descent, *sums),
+            "cosine": descent.measures.group_cosines(*sums),
         },
         "flow": {
             "iteration": exact.time / step,
             "loss": exact.loss,
-            "cosine": group_cosines(exact, *sums),
+            "cosine": exact.measures.group_cosines(*sums),
             "drop": float(drop.time[-1] / step) if drop.loss[-1] <= 0.991 * drop.loss[0] else float("nan"),
         },
     }

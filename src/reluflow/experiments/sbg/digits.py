@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...data import dataset, make
-from ...dynamics import Trajectory, flow, group_angles, linear_fraction
+from ...dynamics import Trajectory, flow
 from ...margins import clusters
 from ...problem import Dataset
 from ...problem.types import Array
@@ -64,10 +64,10 @@ def look(run: Trajectory, test: Array) -> dict[str, Array]:
     found = [clusters(net) for net in nets]
     apart = [float(np.linalg.norm(one.plus - one.minus)) for one in found]
     return {
-        "train": 1.0 - linear_fraction(run),
-        "test": 1.0 - linear_fraction(run, test),
+        "train": 1.0 - run.measures.linear_fraction(),
+        "test": 1.0 - run.measures.linear_fraction(test),
         "ratio": np.array([one.radius / size for one, size in zip(found, apart, strict=True)]),
-        "angle": group_angles(run).max(axis=1),
+        "angle": run.measures.group_angles.max(axis=1),
         "accuracy": np.array([accuracy(net, run.problem.data) for net in nets]),
         "loss": run.loss,
     }

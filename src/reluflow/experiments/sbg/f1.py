@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import make
-from ...dynamics import flow, group_angles
+from ...dynamics import flow
 from ...problem import Network
 from ...report.panels import arrows, regions, samples, sheet, zero_set
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
@@ -36,12 +36,12 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             "epochs": descent.settings["iteration"][-1] / data.n,
             "loss": float(descent.loss[-1]),
             "accuracy": accuracy(descent.final, data),
-            "angles": group_angles(descent)[-1],
+            "angles": descent.measures.group_angles[-1],
             "agreement": linear_agreement(descent.final),
             "W": weights(descent.final),
             "flow": {
                 "loss": float(exact.loss[-1]),
-                "angles": group_angles(exact)[-1],
+                "angles": exact.measures.group_angles[-1],
                 "agreement": linear_agreement(exact.final),
                 "turn": largest_turn(descent.final, exact.final),
                 "W": weights(exact.final),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics import Trajectory, agreement, agreement_entrance
+from ...dynamics import Trajectory
 from ...problem import Network
 from ...problem.types import Array
 from ..core.experiment import Numbers
@@ -49,14 +49,13 @@ def regimes(run: Trajectory) -> Numbers:
 
     ``entrance`` is the time of the first record from which on all are in the perfect agreement region (inf: never).
     """
-    data, nets = run.problem.data, list(run.networks())
-    found = [agreement(data, net) for net in nets]
-    entrance = agreement_entrance(run, perfect=True)
+    data, found = run.problem.data, run.measures.agreements
+    entrance = run.measures.agreement_entrance(perfect=True)
     return {
         "time": run.time,
         "share_w": np.array([one.share_w for one in found]),
         "share_u": np.array([one.share_u for one in found]),
         "disagreements": np.array([float(one.disagreements) for one in found]),
-        "accuracy": np.array([accuracy(net, data) for net in nets]),
+        "accuracy": np.array([accuracy(net, data) for net in run.networks()]),
         "entrance": float("inf") if entrance is None else float(run.time[entrance]),
     }

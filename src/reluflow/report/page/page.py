@@ -16,9 +16,10 @@ from ...data import summarize
 from ...problem.plain import plain
 from ...problem.words import count, moment, upper
 from ...theory import PAPERS, Condition, Finding, Observation, Prediction, citation
+from ...theory.compare import Verdict
 from ..charts import margin_levels
-from ..explanation import Verdict, versions
-from ..text import THEOREMS, setting
+from ..explanation import versions
+from ..text import setting, theorems_first
 from .curves import ends, over_time, phases_key
 from .plane import movie, regions
 
@@ -61,7 +62,7 @@ def _head(found: Explanation) -> str:
 
 def _outcome(found: Explanation) -> str:
     summary = found.summary
-    order = sorted(summary.seen, key=lambda v: THEOREMS.index(v.claim) if v.claim in THEOREMS else len(THEOREMS))
+    order = theorems_first(summary.seen)
     cards = (
         ("predicted and seen", order, 8),
         ("predicted but not seen", summary.missed, _MOST_ROWS),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..base import Claim, Condition
-from ..facts import Facts
-from .conditions import (
+from ..conditions import (
+    both_layers,
     funnel,
     game,
     good_draw,
@@ -20,6 +20,7 @@ from .conditions import (
     spread,
     symmetric,
 )
+from ..facts import Facts
 
 _TEST = "tests/theory/ll/test_assumptions.py::"
 
@@ -191,7 +192,7 @@ class GoodDraw(Claim):
     test = _TEST + "test_embedding_keeps_function_norm_and_flow"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, symmetric(facts), good_draw(facts)
+        return both_layers(facts), symmetric(facts), good_draw(facts)
 
 
 CLAIMS: tuple[Claim, ...] = (

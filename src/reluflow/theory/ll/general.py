@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures, Trajectory
+from ...dynamics.accuracy import TOO_SMALL, rounding
 from ...problem import Network
 from ...problem.types import Array
 from ...problem.words import count
-from ..accuracy import TOO_SMALL, accuracy, rounding
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..approach import approach, at_rest, worst_drop
+from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
+from ..conditions import both_classes, both_layers, logistic, no_branching, orthogonal, relu, separable, separator
 from ..facts import Facts
-from .conditions import logistic, no_branching, separable, separator
 from .numbers import Escape, escape, length_unit
-from .watch import approach, at_rest, residual, series, worst_drop
 
 _TEST = "tests/theory/ll/test_claims.py::"
 _ARRIVED = 2e-2  # a KKT residual of this size counts as small; it falls like 1/q_min only
@@ -30,37 +30,39 @@ class LateConvergence(Claim):
     statement = "Once nL < log 2: L -> 0, |theta| -> oo, and the direction converges to a KKT direction, |a_j| = |w_j|."
     falsifier = "a fitted run whose loss rises, whose norm falls, or whose KKT residual stops falling"
     test = _TEST + "test_doctored_direction_is_no_kkt_direction"
+    role = Role(place=1, every_limit="that it is a stationary (KKT) point of the margin problem")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         tail = Condition("exponential tail", True, "proved", why=f"the {facts.loss.name} loss has one.")
         return tail, REACHED
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        s = series(run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        if s.first is None:
+        if seen.first_fitted is None:
             text = f"the loss stays above l(0) (now e^{run.log_loss[-1] - np.log(facts.problem.weight):.6g} in all)."
             return (self.seen(None, text),)
-        return self._grows(run, s.first), self._stationary(run)
+        return self._grows(seen, seen.first_fitted), self._stationary(seen)
 
-    def _grows(self, run: Trajectory, first: int) -> Observation:
+    def _grows(self, seen: Measures, first: int) -> Observation:
+        run = seen.run
         norm, loss = run.log_norm[first:], run.log_loss[first:]
-        error = accuracy(run)
+        error = seen.error
         rises, risen, k = worst_drop(-loss, error.log_loss[first:])
         sinks, sunk, j = worst_drop(norm, np.full(norm.size, error.sizes))
         text = f"log loss {loss[0]:.6g} to {loss[-1]:.6g}, log |theta| {norm[0]:.6g} to {norm[-1]:.6g}."
         where = first + k if risen > 0 else first + j if sunk > 0 else None
         return self.seen(risen <= 0 and sunk <= 0, text, (rises, sinks), (0.0, 0.0), where)
 
-    def _stationary(self, run: Trajectory) -> Observation:
-        now = residual(run, -1)
+    def _stationary(self, seen: Measures) -> Observation:
+        now = seen.residual(-1)
         if now is None:
             return self.seen(None, "the final network does not classify every sample clearly.")
-        text = f"KKT residual {now[0]:.3g}, imbalance {now[1]:.3g} at q_min = {series(run).q_min[-1]:.4g}"
+        text = f"KKT residual {now[0]:.3g}, imbalance {now[1]:.3g} at q_min = {seen.q_min[-1]:.4g}"
         if max(now) <= _ARRIVED:
             return self.seen(True, text + ".", now, (0.0, 0.0))
-        still = at_rest(run)
+        still = at_rest(seen)
         if still is not None:
             text += f"; at least {still:.3g} while q_min grew tenfold, though the margin stood still."
             return self.seen(False, text, now, (0.0, 0.0))
@@ -77,9 +79,10 @@ class NearZero(Claim):
     test = _TEST + "test_bounds_near_zero_on_random_networks"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, logistic(facts)
+        return both_layers(facts), logistic(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if facts.loss.name != "logistic":
             return ()
         sizes = np.maximum(run.log_norms.max(axis=1), run.log_outs.max(axis=1))
@@ -87,7 +90,8 @@ class NearZero(Claim):
         if not usable.size:
             return ()
         chosen = usable[np.unique(np.linspace(0, usable.size - 1, 20).astype(int))]
-        worst = np.max([near_zero_ratios(run.W[k], run.a[k], facts) for k in chosen], axis=0)
+        W, a = run.W, run.a
+        worst = np.max([near_zero_ratios(W[k], a[k], facts) for k in chosen], axis=0)
         text = f"worst ratio to the bound: |f| {worst[0]:.3g}, gradient {worst[1]:.3g}, force {worst[2]:.3g}."
         return (self.seen(bool((worst <= 1 + 1e-9).all()), text, tuple(worst.tolist()), (1.0, 1.0, 1.0)),)
 
@@ -124,15 +128,16 @@ class Conserved(Claim):
     test = _TEST + "test_doctored_conservation_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        drift = run.balance_drift()
-        fine = bool(drift.max() <= 4 * accuracy(run).sizes)  # squares, now and at the start
+        drift = seen.balance_drift
+        fine = bool(drift.max() <= 4 * seen.error.sizes)  # squares, now and at the start
         text = f"largest relative drift of |w|^2 - a^2: {drift.max():.1e}."
-        seen = [self.seen(fine, text, float(drift.max()), 0.0, None if fine else int(np.argmax(drift)))]
+        found = [self.seen(fine, text, float(drift.max()), 0.0, None if fine else int(np.argmax(drift)))]
         log_w, log_a = facts.net.log_norms, facts.net.log_outs
         zero = np.isneginf(log_w) & np.isneginf(log_a)
         with np.errstate(invalid="ignore"):
@@ -140,17 +145,17 @@ class Conserved(Claim):
         kept = run.signs[:, tied] == run.signs[0, tied]
         where = None if kept.all() else tuple(int(v) for v in np.argwhere(~kept)[0])
         text = f"{int(tied.sum())} balanced neurons; {int((~kept.all(axis=0)).sum())} changed the sign of their output."
-        seen.append(self.seen(bool(kept.all()), text, int((~kept.all(axis=0)).sum()), 0, where))
+        found.append(self.seen(bool(kept.all()), text, int((~kept.all(axis=0)).sum()), 0, where))
         if zero.any():
             moved = np.isfinite(run.log_norms[:, zero]).any() or np.isfinite(run.log_outs[:, zero]).any()
-            seen.append(
+            found.append(
                 self.seen(not moved, f"{int(zero.sum())} zero neurons; they {'moved' if moved else 'stay zero'}.")
             )
-        return (*seen, self._dissipation(run))
+        return (*found, self._dissipation(seen))
 
-    def _dissipation(self, run: Trajectory) -> Observation:
+    def _dissipation(self, seen: Measures) -> Observation:
         """Between records, ``|change of theta|^2 <= (time) (loss lost)``, which the equation for dL/dt implies."""
-        error, log_loss = accuracy(run), run.log_loss
+        run, error, log_loss = seen.run, seen.error, seen.run.log_loss
         rise, risen, k = worst_drop(-log_loss, error.log_loss)
         if risen > 0:
             return self.seen(False, f"log L rises by {rise:.1e} at record {k}.", rise, 0.0, k)
@@ -199,12 +204,12 @@ class NeuronThatLives(Claim):
         best = separator(facts)
         if best is None or facts.net.slope == 0:
             return None
-        return facts.once("LL escape", lambda: escape(facts.problem, best.direction, best.margin))
+        return escape(facts.problem, best.direction, best.margin)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         found = self._escape(facts)
         slope = Condition("positive slope", facts.net.slope > 0, "proved", facts.net.slope, 0.0)
-        first = facts.both_layers, logistic(facts), separable(facts), slope
+        first = both_layers(facts), logistic(facts), separable(facts), slope
         if found is None:
             return first
         good = int((~np.isnan(found.log_c)).sum())
@@ -218,31 +223,31 @@ class NeuronThatLives(Claim):
             return {}
         return {"log_T": float(found.log_time[found.best]), "log_c": float(found.log_c[found.best])}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         found = self._escape(facts)
         if found is None or found.best is None or run.method != "flow" or facts.loss.name != "logistic":
             return ()
-        s = series(run)
         limit = float(found.log_time[found.best])
         lives = ~np.isnan(found.log_c)
         kept = (run.signs[:, lives] == run.signs[0, lives]).all(axis=0)
         text = f"{int(kept.sum())} of {kept.size} neurons with c > 0 kept the sign of their output."
         signs = self.seen(bool(kept.all()), text, int(kept.sum()), kept.size)
-        error = accuracy(run)
+        error = seen.error
         due = limit + error.log_time + rounding(limit) if np.isfinite(limit) else np.inf
-        late = np.flatnonzero(s.unfitted & (run.log_time > due))
+        late = np.flatnonzero(seen.unfitted & (run.log_time > due))
         if late.size:
             k = int(late[-1])
             text = f"not fitted at log t = {run.log_time[k]:.6g}; bound log T = {limit:.6g}."
             return signs, self.seen(False, text, float(run.log_time[k]), limit, k)
-        if s.first is None:
+        if seen.first_fitted is None:
             text = f"not fitted by log t = {run.log_time[-1]:.6g}; bound log T = {limit:.6g}."
             return signs, self.seen(None, text, float(run.log_time[-1]), limit)
-        if not np.isfinite(limit) or not s.unfitted[0]:
+        if not np.isfinite(limit) or not seen.unfitted[0]:
             text = f"the start is fitted or not by no more than rounding; bound log T = {limit:.6g}."
-            return signs, self.seen(None, text, float(run.log_time[s.first]), limit, s.first)
-        text = f"fitted by log t = {run.log_time[s.first]:.6g}; bound log T = {limit:.6g}."
-        return signs, self.seen(True, text, float(run.log_time[s.first]), limit, s.first)
+            return signs, self.seen(None, text, float(run.log_time[seen.first_fitted]), limit, seen.first_fitted)
+        text = f"fitted by log t = {run.log_time[seen.first_fitted]:.6g}; bound log T = {limit:.6g}."
+        return signs, self.seen(True, text, float(run.log_time[seen.first_fitted]), limit, seen.first_fitted)
 
 
 class OrthogonalReLU(Claim):
@@ -253,12 +258,13 @@ class OrthogonalReLU(Claim):
     statement = "ReLU, orthogonally separable: every KKT direction is optimal, f = phi(v+.x) - phi(v-.x) (printed: +)."
     falsifier = "a KKT direction, or the limit of a fitted flow, with another margin than 1/(2(|v+| + |v-|))"
     test = _TEST + "test_orthogonal_relu_margin_is_global"
+    role = Role(place=2, about=f"{ORTHOGONAL}, once they are fitted")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        first = facts.relu, facts.both_layers, facts.both_classes
+        first = relu(facts), both_layers(facts), both_classes(facts)
         if any(c.holds is False for c in first):
             return first
-        return (*first, facts.orthogonal, REACHED)
+        return (*first, orthogonal(facts), REACHED)
 
     def prediction(self, facts: Facts) -> Prediction | None:
         plus, minus = facts.class_margins
@@ -275,11 +281,12 @@ class OrthogonalReLU(Claim):
         bounds = {"|v+|": sizes[0], "|v-|": sizes[1], "|theta|^2 at q_min = 1": 2 * sum(sizes)}
         return self.promise(text, function=network.outputs, network=network, margin=margin, bounds=bounds)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         promised = self.prediction(facts)
         if promised is None or promised.margin is None or run.method != "flow":
             return ()
-        limit = approach(run, promised.margin, patience=100.0, upper=True)
+        limit = approach(seen, promised.margin, patience=100.0, upper=True)
         return (self.seen(limit.consistent, limit.text, limit.measured, promised.margin),)
 
 
@@ -294,7 +301,8 @@ class Ridges(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (no_branching(facts),)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
         kinds, counts = np.unique(run.events["kind"], return_counts=True)

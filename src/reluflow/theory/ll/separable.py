@@ -6,16 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
 from ...margins import OneNeuron, one_neuron
 from ...problem import Network
 from ...problem.types import Array
-from ..accuracy import accuracy
-from ..base import Claim, Condition, Observation, Prediction
-from ..facts import Facts
-from .conditions import (
+from ..approach import approach
+from ..base import Claim, Condition, Observation, Prediction, Role
+from ..conditions import (
     SMALL,
     above,
+    balanced,
+    both_layers,
     hinted,
     leaky,
     logistic,
@@ -27,17 +28,19 @@ from .conditions import (
     separator,
     some_neuron,
     spread,
+    three_hints,
 )
-from .numbers import Hints, growth_rates, means
-from .watch import approach, function_error, series
+from ..facts import Facts, once
+from .numbers import growth_rates, means
 
 _TEST = "tests/theory/ll/test_claims.py::"
 _EARLY = 1e-3  # outputs up to this leave the forces at their values at zero, to that relative accuracy
 
 
+@once
 def survivor(facts: Facts, sign: int) -> OneNeuron:
     """Return the neuron that survives: ``w+, gamma+`` (sign +1) or ``w-, gamma-`` (sign -1)."""
-    return facts.once(f"LL survivor {sign:+d}", lambda: one_neuron(facts.data, facts.net.slope, sign))
+    return one_neuron(facts.data, facts.net.slope, sign)
 
 
 def limit_network(facts: Facts, sign: int) -> Network:
@@ -54,7 +57,7 @@ def _axes(facts: Facts) -> Array:
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:
-    return facts.both_layers, leaky(facts), logistic(facts), separable(facts)
+    return both_layers(facts), leaky(facts), logistic(facts), separable(facts)
 
 
 def _failed(conditions: tuple[Condition, ...]) -> bool:
@@ -71,10 +74,11 @@ class OneNeuronFlow(Claim):
     )
     falsifier = "a flow of one neuron that rests elsewhere, or another KKT direction"
     test = _TEST + "test_one_neuron_has_one_kkt_direction"
+    role = Role(about="separable data and one neuron")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         one = Condition("one neuron", facts.net.p == 1, "proved", facts.net.p, 1)
-        first = (*_setting(facts), one, facts.balanced)
+        first = (*_setting(facts), one, balanced(facts))
         if _failed(first):
             return first
         best = separator(facts)
@@ -88,17 +92,18 @@ class OneNeuronFlow(Claim):
         text = f"the neuron turns to {np.round(net.W[0] / np.linalg.norm(net.W[0]), 6).tolist()}, margin {margin:.10g}."
         return self.promise(text, function=net.outputs, network=net, directions=net.directions, margin=margin)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
         target = 0.5 * survivor(facts, int(facts.signs[0])).gamma
-        limit = approach(run, target, patience=100.0, upper=True)
+        limit = approach(seen, target, patience=100.0, upper=True)
         return (self.seen(limit.consistent, limit.text, limit.measured, target),)
 
 
-def _early(facts: Facts, run: Trajectory) -> int | None:
+def _early(facts: Facts, seen: Measures) -> int | None:
     """Last record at which the outputs are still negligible, not the first record of all."""
-    small = np.flatnonzero(series(run).q_abs <= _EARLY)
+    small = np.flatnonzero(seen.q_abs <= _EARLY)
     return int(small[-1]) if small.size and small[-1] > 0 and facts.net.p > 0 else None
 
 
@@ -111,7 +116,7 @@ class EarlyCones(Claim):
     test = _TEST + "test_doctored_pattern_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        first = (*_setting(facts), spread(facts), facts.balanced)
+        first = (*_setting(facts), spread(facts), balanced(facts))
         if _failed(first):
             return first
         found = means(facts.data, facts.net.slope)
@@ -138,14 +143,15 @@ class EarlyCones(Claim):
         """Time after which no neuron crosses a sample any more as long as the outputs are negligible, exactly."""
         return float(max(facts.alignment.last_event.max(), 0.0))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        k = _early(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        k = _early(facts, seen)
         if k is None or run.method != "flow":
             return ()
         slowest = self._slowest(facts)
         want = np.outer(facts.data.y, facts.signs)
         cosine = (facts.data.X / facts.data.norms[:, None]) @ run.directions[k].T
-        wrong = np.flatnonzero((cosine * want < -accuracy(run).steps).any(axis=0))
+        wrong = np.flatnonzero((cosine * want < -seen.error.steps).any(axis=0))
         right = int(facts.net.p - wrong.size)
         text = f"{right} of {facts.net.p} neurons have their pattern at t = {run.time[k]:.6g}, T_0 = {slowest:.6g}"
         if wrong.size and run.time[k] < slowest:
@@ -164,7 +170,7 @@ class GrowthRates(Claim):
     test = _TEST + "test_doctored_growth_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*_setting(facts)[1:], facts.both_layers, spread(facts), facts.balanced)
+        return (*_setting(facts)[1:], both_layers(facts), spread(facts), balanced(facts))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         plus, minus = growth_rates(facts.problem)
@@ -175,32 +181,33 @@ class GrowthRates(Claim):
         size = sigma + 0.5 * np.log(facts.net.p)
         return {**found, "T_12 - T_0": float(-size / plus)} if plus > 0 else found
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        s, rates = series(run), growth_rates(facts.problem)
+        rates = growth_rates(facts.problem)
         cosine = np.einsum("tjd,jd->tj", run.directions, _axes(facts))
-        seen = []
+        found = []
         for sign, rate in zip((1, -1), rates, strict=True):
             group = np.flatnonzero(facts.signs == sign)
             if not group.size or not rate > 0:
                 continue
             j = int(group[np.argmax(run.log_norms[0, group])])
-            window = np.flatnonzero((s.q_abs <= _EARLY) & (cosine[:, j] >= 0.999) & np.isfinite(run.log_time))
+            window = np.flatnonzero((seen.q_abs <= _EARLY) & (cosine[:, j] >= 0.999) & np.isfinite(run.log_time))
             if window.size < 2 or (run.time[window[-1]] - run.time[window[0]]) * rate < 1:
                 continue
             a, b = int(window[0]), int(window[-1])
             slope = float((run.log_norms[b, j] - run.log_norms[a, j]) / (run.time[b] - run.time[a]))
             # The rate is lambda cos(w, mu), and forces are off by at most the outputs.
-            allowed = 1 - float(cosine[window, j].min()) + float(s.q_abs[window].max())
-            error = accuracy(run)
+            allowed = 1 - float(cosine[window, j].min()) + float(seen.q_abs[window].max())
+            error = seen.error
             part = -float(np.expm1(run.log_time[a] - run.log_time[b]))
             allowed += 2 * error.sizes / (rate * (run.time[b] - run.time[a])) + 2 * float(error.log_time[b]) / part
             fine = abs(slope / rate - 1) <= allowed
             word = "positive" if sign > 0 else "negative"
             text = f"{word} neuron {j} grows at rate {slope:.8g}, predicted {rate:.8g} (within {allowed:.1e})."
-            seen.append(self.seen(bool(fine), text, slope, rate, (a, b)))
-        return tuple(seen)
+            found.append(self.seen(bool(fine), text, slope, rate, (a, b)))
+        return tuple(found)
 
 
 class OneNeuronLimit(Claim):
@@ -211,11 +218,16 @@ class OneNeuronLimit(Claim):
     statement = "Small balanced start, positive neurons grow faster: f tends to phi(w+.x)/2, margin gamma+/2."
     falsifier = "a small start under the corrected conditions with another limit; a smoothed margin above gamma+/2"
     test = _TEST + "test_D8_refutes_the_printed_theorem"
+    role = Role(
+        place=6,
+        about="data on which positive neurons outgrow negative ones, and a small start",
+        nearest_for="leaky",
+    )
     sign = 1
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         sign = self.sign
-        first = (*_setting(facts), spread(facts), longer(facts, sign), facts.balanced, some_neuron(facts, sign))
+        first = (*_setting(facts), spread(facts), longer(facts, sign), balanced(facts), some_neuron(facts, sign))
         if facts.net.slope == 0 or first[3].holds is False:
             return first
         printed = renamed(outside(facts, sign, False), "as printed", False)
@@ -246,12 +258,13 @@ class OneNeuronLimit(Claim):
             probability=1 - 2.0**-facts.net.p,
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
         target = 0.5 * survivor(facts, self.sign).gamma
-        limit = approach(run, target, patience=100.0)
-        error = function_error(run, limit_network(facts, self.sign).outputs(facts.data.X))
+        limit = approach(seen, target, patience=100.0)
+        error = seen.output_error(limit_network(facts, self.sign).outputs(facts.data.X))
         text = limit.text if error is None else f"{limit.text} Largest error of f on the samples: {error:.3g}."
         return (self.seen(limit.consistent, text, limit.measured, target),)
 
@@ -264,6 +277,11 @@ class OneNeuronLimitMinus(OneNeuronLimit):
     statement = "Small balanced start, negative neurons grow faster: f tends to -phi(-w-.x)/2, margin gamma-/2."
     falsifier = "a problem and its label-flipped mirror image with different verdicts"
     test = _TEST + "test_label_flip_exchanges_the_two_theorems"
+    role = Role(
+        place=7,
+        about="data on which negative neurons outgrow positive ones, and a small start",
+        nearest_for="leaky",
+    )
     sign = -1
 
 
@@ -275,15 +293,11 @@ class HintedData(Claim):
     statement = "Three hints make every small start end in phi(w*.x)/2, margin eps/2, whatever the best margin is."
     falsifier = "thresholds (a)-(d) met and LL-A.2, A.3 or A.5* failing; a smoothed margin above eps/2"
     test = _TEST + "test_hinted_thresholds"
-
-    def _hints(self, facts: Facts) -> Hints | None:
-        hinted(facts)  # fills the memory
-        found: Hints | None = facts.once("LL hints", lambda: None)
-        return found
+    role = Role(place=8, about="data with three strong hints, and a small start")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         first = (*_setting(facts), hinted(facts))
-        found = self._hints(facts)
+        found = three_hints(facts)
         if _failed(first) or found is None:
             return first
         return (
@@ -292,14 +306,14 @@ class HintedData(Claim):
             above("(b) H above eps", found.H, found.eps, "H"),
             above("(c) H above H_0", found.H, found.H_0, "H"),
             above("(d) H outweighs the rest", found.H, found.H_d, "H"),
-            facts.balanced,
+            balanced(facts),
             some_neuron(facts, 1),
             no_branching(facts),
             SMALL,
         )
 
     def bounds(self, facts: Facts) -> dict[str, float]:
-        found = self._hints(facts)
+        found = three_hints(facts)
         if found is None:
             return {}
         return {
@@ -311,7 +325,7 @@ class HintedData(Claim):
         }
 
     def prediction(self, facts: Facts) -> Prediction | None:
-        found = self._hints(facts)
+        found = three_hints(facts)
         best = separator(facts)
         if found is None or best is None:
             return None
@@ -326,11 +340,12 @@ class HintedData(Claim):
             text, function=net.outputs, network=net, margin=found.eps / 2, probability=1 - 2.0**-facts.net.p
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        found = self._hints(facts)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        found = three_hints(facts)
         if run.method != "flow" or found is None:
             return ()
-        limit = approach(run, found.eps / 2, patience=100.0)
+        limit = approach(seen, found.eps / 2, patience=100.0)
         return (self.seen(limit.consistent, limit.text, limit.measured, found.eps / 2),)
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures, Trajectory
+from ...dynamics.accuracy import TOO_SMALL, margin_rounding, rounding
 from ...margins import MarginSolution, symmetrized_network
 from ...problem import Network
 from ...problem.types import Array
-from ..accuracy import TOO_SMALL, accuracy, margin_rounding, rounding
-from ..base import Claim, Condition, Observation, Prediction
-from ..facts import Facts
-from .conditions import (
+from ..approach import CLOSE, STALLED, approach
+from ..base import Claim, Condition, Observation, Prediction, Role
+from ..conditions import (
     SMALL,
     amplitudes,
+    balanced,
+    both_layers,
     good_draw,
     leaky,
     logistic,
@@ -24,8 +26,8 @@ from .conditions import (
     symmetric,
     width,
 )
+from ..facts import Facts
 from .numbers import clock, length_unit, log_m_norm, means, near_zero_time, phase_one, symmetric_rate
-from .watch import CLOSE, approach, earlier, function_error, series
 
 _TEST = "tests/theory/ll/test_claims.py::"
 
@@ -54,24 +56,26 @@ class SymmetricOptimum(Claim):
     statement = "Symmetric data, p >= 2: the largest margin of any net is (1+a) gamma*/4, with f = (1+a)/4 w*.x."
     falsifier = "a network on symmetric data with a larger margin"
     test = _TEST + "test_symmetric_optimum_is_global"
+    role = Role(place=3, largest="largest margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, separable(facts), symmetric(facts), width(facts, 2)
+        return both_layers(facts), separable(facts), symmetric(facts), width(facts, 2)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"largest margin": optimal_margin(facts), "gamma*": _best(facts).margin}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        top, s = optimal_margin(facts), series(run)
-        if np.isnan(s.margin).all():
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        top = optimal_margin(facts)
+        if np.isnan(seen.normalized_margin).all():
             return ()
-        worst = float(np.nanmax(s.margin))
+        worst = float(np.nanmax(seen.normalized_margin))
         last = run.final
         odd = symmetrized_network(last).normalized_margin(facts.data) if last.a.any() else np.nan
         text = f"largest margin on the way {worst:.8g}, optimum {top:.8g}; the symmetrised final net has {odd:.8g}."
         error = 1e-9 * top + margin_rounding(facts.data, run.p)
         # The symmetrised net has no smaller margins and no larger norm: where some are negative, that says nothing.
-        fine = worst <= top + error and not 0 <= s.margin[-1] > odd + error
+        fine = worst <= top + error and not 0 <= seen.normalized_margin[-1] > odd + error
         return (self.seen(fine, text, worst, top),)
 
 
@@ -90,16 +94,17 @@ class PhaseOneLinear(Claim):
         small = Condition(
             "start small enough for r", found.r <= found.r_max, "numerical", found.r, found.r_max, why=why
         )
-        return facts.both_layers, logistic(facts), symmetric(facts), small
+        return both_layers(facts), logistic(facts), symmetric(facts), small
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         found = phase_one(facts.problem)
         return {"lambda_0": found.rate, "r": found.r, "T_1": found.T_1, "error at T_1": found.error}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow" or facts.loss.name != "logistic":
             return ()
-        worst, where, end, told = linear_error(facts, run)
+        worst, where, end, told = linear_error(facts, seen)
         if where is None:
             return (self.seen(None, f"no record before the end of phase I at t = {end:.6g}."),)
         if worst <= 1 and not told:
@@ -108,13 +113,13 @@ class PhaseOneLinear(Claim):
         return (self.seen(worst <= 1, text, worst, 1.0, where),)
 
 
-def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, float, bool]:
+def linear_error(facts: Facts, seen: Measures) -> tuple[float, int | None, float, bool]:
     """Compare a run with the linear flow of LL-D.2.
 
     Returns the largest distance in units of what is allowed (the bound, or the error of the run where that is larger),
     the record, until when it is asked for, and whether the bound is ever the larger one.
     """
-    problem, p, c = facts.problem, facts.net.p, length_unit(facts.data)
+    run, problem, p, c = seen.run, facts.problem, facts.net.p, length_unit(facts.data)
     rate = symmetric_rate(problem)
     scaled, log_start = rate / clock(problem) / c, log_m_norm(facts.net) + 0.5 * np.log(c)
     log_end = 0.5 * np.log(scaled / 4) - 0.5 * np.log(p) - log_start
@@ -123,7 +128,7 @@ def linear_error(facts: Facts, run: Trajectory) -> tuple[float, int | None, floa
         s = float(run.time[k]) * rate
         error = float(_distance(facts, run, int(k), s).max())
         log_bound = np.log(4 * p / scaled) + 2 * log_start + 2 * s
-        own = 2 * accuracy(run).sizes + float(rounding(s))
+        own = 2 * seen.error.sizes + float(rounding(s))
         bound = float(np.exp(log_bound))
         ratio, told = error / max(bound, own), told or bound > own
         if where is None or ratio > worst:
@@ -158,7 +163,7 @@ class PhaseTwo(Claim):
     test = _TEST + "test_doctored_phase_two_is_flagged"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        setting = facts.both_layers, logistic(facts), separable(facts), symmetric(facts), off_mean(facts)
+        setting = both_layers(facts), logistic(facts), separable(facts), symmetric(facts), off_mean(facts)
         return (*setting, width(facts, 2), good_draw(facts), SMALL)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
@@ -178,7 +183,8 @@ class PhaseTwo(Claim):
         axes = np.sign(b)[:, None] * mu / np.linalg.norm(mu)
         return self.promise(text, directions=axes, bounds=found, probability=1 - 2.0 ** (1 - facts.net.p))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         found = self.bounds(facts)
         stop = found["T_12"] + found["t_0"]
         early = np.flatnonzero(run.time <= stop)
@@ -199,7 +205,7 @@ class PhaseTwo(Claim):
         growth = float(np.exp(2 * rate * (float(run.time[k]) - found["T_12"])))
         # LL-E.4, what the linear flow has not left behind yet, and its own error (LL-D.2).
         allowed = (8 * top**3 + 4 / np.sqrt(p)) / scaled * growth + 2 * np.exp(-s) / np.sqrt(p)
-        allowed += 2 * accuracy(run).sizes + float(rounding(s))
+        allowed += 2 * seen.error.sizes + float(rounding(s))
         text = f"at t = {run.time[k]:.6g} the neurons are {error:.3g} from b_j (mu, 1)/|mu|; allowed {allowed:.3g}."
         return (self.seen(bool(error <= allowed), text, error, float(allowed), k),)
 
@@ -212,10 +218,11 @@ class TwoNeurons(Claim):
     statement = "Two balanced neurons, a_1 > 0 > a_2, w_1.w* > 0 > w_2.w*: the direction tends to (w*, -w*, 1, -1)/2."
     falsifier = "a fitted flow that rests elsewhere"
     test = _TEST + "test_doctored_two_neurons_are_flagged"
+    role = Role(place=5, about="symmetric data and two neurons of opposite sign")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         two = Condition("two neurons", facts.net.p == 2, "proved", facts.net.p, 2)
-        first = facts.both_layers, leaky(facts), logistic(facts), separable(facts), symmetric(facts), two
+        first = both_layers(facts), leaky(facts), logistic(facts), separable(facts), symmetric(facts), two
         if any(c.holds is False for c in first):
             return first
         signs = facts.signs
@@ -225,7 +232,7 @@ class TwoNeurons(Claim):
         right = Condition(
             "both on the right side of w*", bool((inner > 0).all()), "numerical", tuple(inner), 0.0, why=why
         )
-        return (*first, facts.balanced, opposite, right)
+        return (*first, balanced(facts), opposite, right)
 
     def prediction(self, facts: Facts) -> Prediction:
         margin = optimal_margin(facts)
@@ -236,24 +243,25 @@ class TwoNeurons(Claim):
         bounds = {"margin of the other two KKT directions": other}
         return self.promise(text, function=net.outputs, network=net, margin=margin, directions=axes, bounds=bounds)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        limit = approach(run, optimal_margin(facts), patience=100.0, upper=True)
-        seen = [self.seen(limit.consistent, limit.text, limit.measured, optimal_margin(facts))]
-        if series(run).first is not None:
-            seen.append(self._kkt_directions(facts, run))
-        return tuple(seen)
+        limit = approach(seen, optimal_margin(facts), patience=100.0, upper=True)
+        found = [self.seen(limit.consistent, limit.text, limit.measured, optimal_margin(facts))]
+        if seen.first_fitted is not None:
+            found.append(self._kkt_directions(facts, seen))
+        return tuple(found)
 
-    def _kkt_directions(self, facts: Facts, run: Trajectory) -> Observation:
+    def _kkt_directions(self, facts: Facts, seen: Measures) -> Observation:
         """LL-F.3: the final direction must be near one of three."""
-        now = _to_three(facts, run, -1)
+        now = _to_three(facts, seen.run, -1)
         text = f"distance {now:.3g} from the nearest of the three KKT directions (LL-F.3)"
         if now <= CLOSE:
             return self.seen(True, text + ".", now, 0.0)
-        record = earlier(run, 100.0)
-        before = None if record is None else _to_three(facts, run, record)
-        stalled = before is not None and now > 0.97 * before
+        record = seen.earlier(100.0)
+        before = None if record is None else _to_three(facts, seen.run, record)
+        stalled = before is not None and now > STALLED * before
         return self.seen(False if stalled else None, text + "; not arrived.", now, 0.0)
 
 
@@ -277,9 +285,14 @@ class SymmetricLimit(Claim):
     statement = "Symmetric data, small start, good draw: f tends to (1+a)/4 w*.x, the global max margin."
     falsifier = "a ladder of scales along which the error of the limit function does not drop to the integration error"
     test = _TEST + "test_doctored_symmetric_limit_is_flagged"
+    role = Role(
+        place=4,
+        about="symmetric data (every point has its mirror image in the other class) and a small start",
+        nearest_for="leaky",
+    )
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        setting = facts.both_layers, leaky(facts), logistic(facts), separable(facts), symmetric(facts)
+        setting = both_layers(facts), leaky(facts), logistic(facts), separable(facts), symmetric(facts)
         return (*setting, off_mean(facts), width(facts, 2), good_draw(facts), no_branching(facts), SMALL)
 
     def prediction(self, facts: Facts) -> Prediction:
@@ -298,11 +311,12 @@ class SymmetricLimit(Claim):
             probability=1 - 2.0 ** (1 - facts.net.p),
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        limit = approach(run, optimal_margin(facts), patience=100.0, upper=True)  # slow for slopes near 1
-        error = function_error(run, optimal_network(facts).outputs(facts.data.X))
+        limit = approach(seen, optimal_margin(facts), patience=100.0, upper=True)  # slow for slopes near 1
+        error = seen.output_error(optimal_network(facts).outputs(facts.data.X))
         text = limit.text if error is None else f"{limit.text} Largest error of f on the samples: {error:.3g}."
         return (self.seen(limit.consistent, text, limit.measured, optimal_margin(facts)),)
 

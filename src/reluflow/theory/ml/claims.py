@@ -6,8 +6,8 @@ import numpy as np
 
 from ...sectors import dead_cone
 from ..base import Claim, Condition, Prediction
+from ..conditions import not_on_ray, relu, strictly_orthogonal
 from ..facts import Facts
-from ..premises import not_on_ray
 from .early import EARLY
 from .late import LATE
 
@@ -27,7 +27,7 @@ class SignedCosines(Claim):
     test = f"{_GEOMETRY}::test_constants_of_the_examples"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.strictly_orthogonal,)
+        return (strictly_orthogonal(facts),)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"mu": facts.constants.mu, "x_min": facts.constants.x_min, "x_max": facts.constants.x_max}
@@ -63,14 +63,14 @@ class TrappingCones(Claim):
     also = ("ML-L6",)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.relu,)
+        return (relu(facts),)
 
     def prediction(self, facts: Facts) -> Prediction:
         cones = facts.start_cones
         counts = [int(flags.sum()) for flags in (cones.plus, cones.minus, cones.dead, cones.none)]
         text = "at the start {} neurons are in S+, {} in S-, {} dead, {} in none.".format(*counts)
         if facts.data.X.size <= _ENTRIES:
-            alone = facts.once("dead cone", lambda: dead_cone(facts.data)).trivial
+            alone = dead_cone(facts.data).trivial
             # ML-E16: the dead cone is never empty, it always holds 0.
             text += " No direction is dead." if alone else " There are dead directions."
         return self.promise(text)
@@ -87,7 +87,7 @@ class DrivingCone(Claim):
     also = ("ML-L5", "ML-L7")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.strictly_orthogonal,)
+        return (strictly_orthogonal(facts),)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"smallest_cosine": facts.constants.mu}
@@ -103,7 +103,7 @@ class ForceBound(Claim):
     test = f"{_GEOMETRY}::test_force_bound"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.relu, facts.strictly_orthogonal
+        return relu(facts), strictly_orthogonal(facts)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         found = {}
@@ -139,7 +139,7 @@ class Caps(Claim):
     test = f"{_GEOMETRY}::test_caps_lie_in_the_cones"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.relu, facts.strictly_orthogonal
+        return relu(facts), strictly_orthogonal(facts)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         c = facts.constants
@@ -156,7 +156,7 @@ class Gap(Claim):
     test = f"{_GEOMETRY}::test_gap_is_best_possible"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.relu, facts.strictly_orthogonal
+        return relu(facts), strictly_orthogonal(facts)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"xi": facts.constants.xi, "c": facts.constants.c}

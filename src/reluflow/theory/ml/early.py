@@ -7,26 +7,15 @@ from math import exp, inf, log, sqrt
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures, Trajectory
+from ...dynamics.accuracy import TOO_SMALL, rounding
 from ...problem.types import Array
 from ...problem.words import count
 from ...sectors import sector
-from ..accuracy import TOO_SMALL, accuracy, rounding
-from ..base import Claim, Condition, Groups, Observation, Prediction
+from ..base import Claim, Condition, Groups, Observation, Prediction, Role, log_of, when
+from ..conditions import balanced, both_layers, certified, flow_conditions, not_on_ray, strictly_orthogonal
 from ..facts import Facts
-from ..premises import (
-    Split,
-    best_split,
-    certified,
-    flow_conditions,
-    guaranteed,
-    log_certificate,
-    not_on_ray,
-    small_start,
-    small_until,
-    stored_split,
-)
-from ..watch import judged, log_of, watch, when
+from .numbers import Split, best_split, guaranteed, log_certificate, small_start, small_until, stored_split
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
@@ -60,8 +49,8 @@ class SmallNorms(Claim):
         time = small_until(facts, best_split(facts))
         why = f"with the best split the bounds hold until t = {time:.6g}."
         return (
-            facts.both_layers,
-            facts.balanced,
+            both_layers(facts),
+            balanced(facts),
             shown,
             Condition("start small", time > 0, "numerical", time, 0.0, why=why),
         )
@@ -80,8 +69,8 @@ class SmallNorms(Claim):
             "log_output (sharp)": log_f,
         }
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, split = watch(facts, run), chosen_split(facts)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, split = seen.run, chosen_split(facts)
         log_w, log_f = small_bounds(facts, split)
         end = _until(run.log_time, small_until(facts, split))
         if end == 0:  # T < 0: it promises nothing
@@ -94,7 +83,7 @@ class SmallNorms(Claim):
             k = int(np.argmax(values))
             text = f"{name} until T: {values[k]:.6g}, bound {bound:.6g}."
             kept = bool(values[k] <= bound + 2 * seen.error.sizes + rounding(bound))
-            found.append(judged(self, run, kept, text, float(values[k]), bound, k))
+            found.append(self.judged(seen, kept, text, float(values[k]), bound, k))
         return tuple(found)
 
 
@@ -118,10 +107,10 @@ class DirectionError(Claim):
     also = ("ML-L10",)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return facts.both_layers, facts.balanced
+        return both_layers(facts), balanced(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        return _arc_observation(self, facts, run, inf, None)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        return _arc_observation(self, facts, seen, inf, None)
 
 
 class FollowsEarlyFlow(Claim):
@@ -145,9 +134,9 @@ class FollowsEarlyFlow(Claim):
             "log_speed_error (sharp)": printed - log(2),
         }
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         split = chosen_split(facts)
-        return _arc_observation(self, facts, run, small_until(facts, split), log_speed_error(facts, split))
+        return _arc_observation(self, facts, seen, small_until(facts, split), log_speed_error(facts, split))
 
 
 def log_speed_error(facts: Facts, split: Split) -> float:
@@ -157,19 +146,19 @@ def log_speed_error(facts: Facts, split: Split) -> float:
 
 
 def _arc_observation(
-    claim: Claim, facts: Facts, run: Trajectory, until: float, log_error: float | None
+    claim: Claim, facts: Facts, seen: Measures, until: float, log_error: float | None
 ) -> tuple[Observation, ...]:
     """Compare each step of each direction with the arc it would follow at zero scale.
 
     In a fixed sector that arc is known in closed form, and two solutions part at most like e^(A dt), A the force; so
     an error e of the speed moves the end by at most e (e^(A dt) - 1)/A.
     """
-    longest = 0.5 / (float(facts.data.norms.sum()) * facts.speed)
+    run, longest = seen.run, 0.5 / (float(facts.data.norms.sum()) * facts.speed)
     # Both ends are known to the error of the run, which the flow can enlarge within the step.
-    error = 4 * accuracy(run).steps
+    error = 4 * seen.error.steps
     worst, where, steps, told, shown = -inf, None, 0, 0, (0.0, 0.0)
-    for k, dt, u, v in _short_steps(facts, run, until, longest):
-        found = _strays(facts, run.log_norms[k], dt, u, v, log_error, accuracy(run).kink)
+    for k, dt, u, v in _short_steps(facts, seen, until, longest):
+        found = _strays(facts, run.log_norms[k], dt, u, v, log_error, seen.error.kink)
         if found is None:
             continue
         gap, allowed = found
@@ -187,18 +176,19 @@ def _arc_observation(
         text = f"{steps} steps compared with the arc; how far they may stray, {shown[1]:.3g}, is {TOO_SMALL}."
         return (claim.seen(None, text, *shown, where),)
     text = f"{steps} steps compared with the arc; the tightest strays by {shown[0]:.3g}, allowed {shown[1]:.3g}."
-    return (judged(claim, run, worst <= 0, text, *shown, where),)
+    return (claim.judged(seen, worst <= 0, text, *shown, where),)
 
 
 def _short_steps(
-    facts: Facts, run: Trajectory, until: float, longest: float
+    facts: Facts, seen: Measures, until: float, longest: float
 ) -> Iterator[tuple[int, float, Array, Array]]:
     """Record, length, directions before and after of short steps.
 
     Where records are sparse some are integrated anew, in the part of the run whose outputs are large enough to tell.
     """
+    run = seen.run
     end = len(run) if until == inf else _until(run.log_time, until)
-    log_steps = watch(facts, run).log_steps[: end - 1]
+    log_steps = seen.log_steps[: end - 1]
     short = np.flatnonzero((log_steps > -30) & (log_steps < log(longest)))
     for k in short.tolist():
         yield k, exp(log_steps[k]), run.directions[k], run.directions[k + 1]
@@ -206,7 +196,7 @@ def _short_steps(
         return
     # The bound of |f| after the longest step, as in `_strays`: below 1, and above what the run is known to.
     log_f = log(facts.x_max) + np.logaddexp.reduce(2 * run.log_norms[:end], axis=1) + 3.0
-    telling = np.flatnonzero((log_f > log(accuracy(run).steps) + 3.0) & (log_f <= 0))
+    telling = np.flatnonzero((log_f > log(seen.error.steps) + 3.0) & (log_f <= 0))
     chosen = telling if telling.size else np.arange(0 if short.size else end)
     long_enough = short[log_steps[short] > log(longest / 20)]
     if np.isin(long_enough, telling).any() or not chosen.size:
@@ -261,13 +251,13 @@ class Monotone(Claim):
     also = ("ML-E46",)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.strictly_orthogonal)
+        return (*flow_conditions(facts), strictly_orthogonal(facts))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         worst = seen.decrease
         text = f"largest relative step in the wrong direction: {worst.size:.3g}."
-        found = [judged(self, run, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
+        found = [self.judged(seen, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
         if run.method != "flow":  # no events are recorded
             return tuple(found)
         kinds = run.events["kind"]
@@ -277,7 +267,7 @@ class Monotone(Claim):
         j = int(np.argmax(changes))
         text = f"at most {count(int(changes[j]), 'change')} of a neuron (n = {facts.data.n}), {count(slides, 'slide')}."
         kept = bool(changes[j] <= facts.data.n and slides == 0)
-        found.append(judged(self, run, kept, text, (int(changes[j]), slides), (facts.data.n, 0), j))
+        found.append(self.judged(seen, kept, text, (int(changes[j]), slides), (facts.data.n, 0), j))
         return tuple(found)
 
 
@@ -286,12 +276,12 @@ class Monotone(Claim):
 
 def alignment_premises(facts: Facts) -> tuple[Condition, ...]:
     """ReLU, both layers, balanced, ML-A1, ML-A2."""
-    return (*flow_conditions(facts), facts.strictly_orthogonal, not_on_ray(facts))
+    return (*flow_conditions(facts), strictly_orthogonal(facts), not_on_ray(facts))
 
 
 def if_strict(facts: Facts, *conditions: Callable[[Facts], Condition]) -> tuple[Condition, ...]:
     """Evaluate conditions that mean something only for strictly orthogonally separable data; none of them elsewhere."""
-    return tuple(condition(facts) for condition in conditions) if facts.strictly_orthogonal.holds else ()
+    return tuple(condition(facts) for condition in conditions) if strictly_orthogonal(facts).holds else ()
 
 
 def eps_terms(facts: Facts, split: Split, c: float, time: float) -> tuple[float, float]:
@@ -381,20 +371,20 @@ class SmallEpsilon(Claim):
             "T": small_until(facts, split),
         }
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         split = eps_split(facts, facts.constants.t_1)
-        return (output_observation(self, facts, run, small_until(facts, split)),)
+        return (output_observation(self, facts, seen, small_until(facts, split)),)
 
 
-def output_observation(claim: Claim, facts: Facts, run: Trajectory, until: float) -> Observation:
+def output_observation(claim: Claim, facts: Facts, seen: Measures, until: float) -> Observation:
     """Whether max|f| stays below B until a time."""
-    seen, bound = watch(facts, run), log(facts.constants.output_bound)
+    run, bound = seen.run, log(facts.constants.output_bound)
     end = max(_until(run.log_time, until), 1)
     k = int(np.argmax(seen.log_output[:end]))
     value = float(seen.log_output[k])
     shown = when(min(log_of(until), float(run.log_time[-1])))
     text = f"log max|f| until {shown}: {value:.6g}, bound {bound:.6g}."
-    return judged(claim, run, value <= bound + 2 * seen.error.sizes, text, value, bound, k)
+    return claim.judged(seen, value <= bound + 2 * seen.error.sizes, text, value, bound, k)
 
 
 class Dwell(Claim):
@@ -417,7 +407,8 @@ class Dwell(Claim):
         counts = range(1, facts.data.n + 1) if facts.data.n <= 8 else (1, facts.data.n)
         return {f"dwell with {active} active": self.dwell(facts, active) for active in counts}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return (self.seen(None, "a discrete run has no exact times of events."),)
         worst, where, stays = 0.0, None, 0
@@ -433,7 +424,7 @@ class Dwell(Claim):
         if not stays:
             return (self.seen(True, "every neuron starts in its cone or dead: no stay outside.", 0.0, 1.0),)
         text = f"{stays} stays outside the cones; the longest takes {worst:.3g} of the time allowed."
-        return (self.seen(worst <= 1 + 2 * watch(facts, run).error.steps, text, worst, 1.0, where),)
+        return (self.seen(worst <= 1 + 2 * seen.error.steps, text, worst, 1.0, where),)
 
 
 def _stays(facts: Facts, run: Trajectory, neuron: int) -> list[tuple[float, float, int]]:
@@ -468,9 +459,9 @@ class SharpDwell(Dwell):
 # -- alignment ----------------------------------------------------------------------------------------------
 
 
-def trapped_by(claim: Claim, facts: Facts, run: Trajectory, due: float) -> tuple[Observation, ...]:
+def trapped_by(claim: Claim, facts: Facts, seen: Measures, due: float) -> tuple[Observation, ...]:
     """Whether every neuron is trapped at a time, and the guaranteed ones in their own cone."""
-    seen, sure = watch(facts, run), guaranteed(facts)
+    run, sure = seen.run, guaranteed(facts)
     log_due = log_of(due)
     done, since = seen.all_trapped, seen.log_trapped
     if since is not None and since <= log_due + seen.error.log_time[done]:
@@ -484,7 +475,7 @@ def trapped_by(claim: Claim, facts: Facts, run: Trajectory, due: float) -> tuple
         late = "never" if since is None else f"only at {when(since)}"
         text = f"not every neuron (see {j}) is trapped at {when(log_due)}, when it is due; {late}."
         clear = bool(seen.loose[k].any())
-        first = judged(claim, run, False if clear else None, text, since, log_due, (k, j))
+        first = claim.judged(seen, False if clear else None, text, since, log_due, (k, j))
     if done is None:
         return (first,)
     members = seen.members(done)
@@ -492,10 +483,10 @@ def trapped_by(claim: Claim, facts: Facts, run: Trajectory, due: float) -> tuple
     text = f"all {sure.plus.size + sure.minus.size} neurons that must be in their own cone are."
     if lost.size:
         text = f"neuron {lost[0]} had an active sample of its class and is not in its cone."
-    return first, judged(claim, run, lost.size == 0, text, int(lost.size), 0, lost.tolist() or None)
+    return first, claim.judged(seen, lost.size == 0, text, int(lost.size), 0, lost.tolist() or None)
 
 
-class Alignment(Claim):
+class AlignmentTime(Claim):
     """ML-T1a."""
 
     id = "ML-T1a"
@@ -503,6 +494,7 @@ class Alignment(Claim):
     statement = "At t_1 = 16 log n/(c sqrt(mu) X_min) every neuron is in the cone of its sign or dead."
     falsifier = "a neuron outside its cone and not dead at t_1, or a guaranteed one that is not in its cone."
     test = _DOCTORED
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         several = Condition("at least two samples", facts.data.n >= 2, "proved", facts.data.n, 2, why="log n > 0.")
@@ -515,8 +507,8 @@ class Alignment(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         return _alignment_prediction(self, facts, facts.constants_in_clock.t_1)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        return trapped_by(self, facts, run, facts.constants_in_clock.t_1)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        return trapped_by(self, facts, seen, facts.constants_in_clock.t_1)
 
 
 def _alignment_prediction(claim: Claim, facts: Facts, due: float) -> Prediction:
@@ -538,6 +530,7 @@ class SharpAlignment(Claim):
     statement = "The same at t_1' = 4 h artanh(sqrt(1 - c))/(sqrt(mu) X_min), of order log n log(1/mu)/sqrt(mu)."
     falsifier = "a neuron outside its cone and not dead at t_1'."
     test = _DOCTORED
+    role = Role(place=2)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), *if_strict(facts, eps_for_t_1_sharp))
@@ -548,8 +541,8 @@ class SharpAlignment(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         return _alignment_prediction(self, facts, facts.constants_in_clock.t_1_sharp)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        return trapped_by(self, facts, run, facts.constants_in_clock.t_1_sharp)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        return trapped_by(self, facts, seen, facts.constants_in_clock.t_1_sharp)
 
 
 class Certificate(Claim):
@@ -562,6 +555,7 @@ class Certificate(Claim):
     )
     falsifier = "an output above B before t_1', or a neuron not trapped then."
     test = _DOCTORED
+    role = Role(place=3)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), *if_strict(facts, certified))
@@ -579,9 +573,9 @@ class Certificate(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         return _alignment_prediction(self, facts, facts.constants_in_clock.t_1_sharp)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         due = facts.constants_in_clock.t_1_sharp
-        return (output_observation(self, facts, run, due), *trapped_by(self, facts, run, due))
+        return (output_observation(self, facts, seen, due), *trapped_by(self, facts, seen, due))
 
 
 EARLY: tuple[Claim, ...] = (
@@ -592,7 +586,7 @@ EARLY: tuple[Claim, ...] = (
     Dwell(),
     SharpDwell(),
     SmallEpsilon(),
-    Alignment(),
+    AlignmentTime(),
     SharpAlignment(),
     Certificate(),
 )

@@ -6,22 +6,23 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
+from ...dynamics.measures import left
 from ...problem.types import Array
 from ...problem.words import count
-from ..accuracy import accuracy
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..base import Claim, Condition, Observation, Prediction, Role, assume, when
+from ..conditions import alive, both_layers, flow_conditions, small_enough, strictly_orthogonal
 from ..facts import Facts
-from ..premises import alive, flow_conditions, guaranteed, margin_pair, small_enough
-from ..watch import Watch, judged, watch, when
+from ..pl.numbers import margin_pair
 from .early import alignment_premises, chosen_split, eps_for_t_1, if_strict, printed_eps
+from .numbers import guaranteed
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 _UNTRAPPED = "not every neuron is trapped by the end of the run: the statement is silent."
 
 
 def _trapping_premises(facts: Facts) -> tuple[Condition, ...]:
-    return (*flow_conditions(facts), facts.strictly_orthogonal)
+    return (*flow_conditions(facts), strictly_orthogonal(facts))
 
 
 class APosteriori(Claim):
@@ -36,8 +37,8 @@ class APosteriori(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _trapping_premises(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         if done is None:
             j = int(np.argmin(seen.trapped[-1]))
             text = f"neuron {j} is outside its cone and not dead at {when(run.log_time[-1])}: the theory is silent."
@@ -52,7 +53,7 @@ class APosteriori(Claim):
             k = done + int(np.argmax(loose))
             j = int(np.argmax(seen.loose[k]))
             text = f"all were trapped at {when(run.log_time[done])}, but neuron {j} is not at {when(run.log_time[k])}."
-            return (judged(self, run, False, text, int(loose.sum()), 0, (k, j)),)
+            return (self.judged(seen, False, text, int(loose.sum()), 0, (k, j)),)
         return (self.seen(True, text, float(run.log_time[done]), None, done),)
 
 
@@ -103,15 +104,15 @@ class Trapping(Claim):
         regular = Condition("regular solution (as corrected)", True, "proved", why=why)
         return (*_trapping_premises(facts), printed, regular)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         found = []
         for name, inside, outside in (("its cone", seen.home, seen.astray), ("S_dead", seen.dead, seen.felt)):
-            left = seen.left(inside, outside)
-            if left.any():
-                k, j = divmod(int(np.argmax(left)), run.p)
+            gone = left(inside, outside)
+            if gone.any():
+                k, j = divmod(int(np.argmax(gone)), run.p)
                 text = f"neuron {j} left {name} at {when(run.log_time[k + 1])}."
-                found.append(judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)))
+                found.append(self.judged(seen, False, text, int(gone.sum()), 0, (k + 1, j)))
             elif inside.any():
                 many = count(int(inside.any(axis=0).sum()), "neuron")
                 found.append(self.seen(True, f"{many} entered {name}, none left.", 0, 0))
@@ -125,7 +126,7 @@ class Trapping(Claim):
             k, j = divmod(int(np.argmax(worst)), run.p)
             text = f"dead neurons moved by at most {worst[k, j]:.3g}."
             kept = bool(worst[k, j] <= 2 * seen.error.sizes)
-            found.append(judged(self, run, kept, text, float(worst[k, j]), 0.0, (k + 1, j)))
+            found.append(self.judged(seen, kept, text, float(worst[k, j]), 0.0, (k + 1, j)))
         return tuple(found) or (self.seen(None, "no neuron was seen in its cone or dead."),)
 
 
@@ -144,8 +145,8 @@ class NotTooSmall(Claim):
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"log_factor": -4 * facts.data.n * facts.x_max * facts.constants.t_1}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         if done is None or seen.log_output[: done + 1].max() > log(0.5):
             return (self.seen(None, "not all neurons were trapped while max|f| <= 1/2."),)
         rate = 4 * facts.data.n * facts.x_max * facts.speed
@@ -158,7 +159,7 @@ class NotTooSmall(Claim):
             change = sizes[1] - sizes[0]
             text = f"log sum of |w_j|^2 of {name} changed by {change:.6g} until trapped, at least {allowed:.6g}."
             slack = 4 * seen.error.sizes - allowed * seen.error.log_time[done]
-            found.append(judged(self, run, change >= allowed - slack, text, change, allowed, done))
+            found.append(self.judged(seen, change >= allowed - slack, text, change, allowed, done))
         return tuple(found)
 
 
@@ -174,8 +175,8 @@ class Growing(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _trapping_premises(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         inside = seen.home[:-1] & seen.home[1:] & ~seen.dead[1:]
         if not inside.any():
             return (self.seen(None, "no neuron was seen twice in its cone."),)
@@ -184,7 +185,7 @@ class Growing(Claim):
         k, j = divmod(int(np.argmax(fall)), run.p)
         text = f"largest decrease of log|w_j| of a trapped neuron in a step: {max(0.0, fall[k, j]):.3g}."
         kept = bool(fall[k, j] <= 2 * seen.error.sizes)
-        return (judged(self, run, kept, text, float(fall[k, j]), 0.0, (k + 1, j)),)
+        return (self.judged(seen, kept, text, float(fall[k, j]), 0.0, (k + 1, j)),)
 
 
 # -- the loss -----------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ def kappa_squared(facts: Facts) -> float:
     return 1.0 if facts.loss.name == "exponential" else 1 / (2 * log(2)) ** 2
 
 
-def _least(seen: Watch, start: int, log_loss: Array, log_rate: float) -> tuple[Array, Array]:
+def _least(seen: Measures, start: int, log_loss: Array, log_rate: float) -> tuple[Array, Array]:
     r"""Log of the lower bound :math:`1/L(t_*) + rate\,(t - t_*)` of 1/L from a record on, and by what it may be off."""
     times, error = seen.run.log_time[start:], seen.error
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -227,11 +228,11 @@ class LinearDecay(Claim):
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"kappa_squared (as printed)": 0.25, "kappa_squared (sharp)": kappa_squared(facts)}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         if done is None or done + 1 >= len(run):
             return (self.seen(None, _UNTRAPPED),)
-        sizes, found = seen.log_group_norms()[done:], []
+        sizes, found = seen.log_group_norms[done:], []
         for column, (name, solution) in enumerate(zip("+-", facts.class_margins, strict=True)):
             if solution is None or not np.isfinite(sizes[0, column]):
                 continue
@@ -245,7 +246,7 @@ class LinearDecay(Claim):
             kept = bool(lack[k] <= 0)
             if not kept:
                 text = f"class {name}: at {when(run.log_time[done + k + 1])} log 1/L is short by {lack[k]:.3g}."
-            found.append(judged(self, run, kept, text, float(lack[k]), 0.0, done + k + 1))
+            found.append(self.judged(seen, kept, text, float(lack[k]), 0.0, done + k + 1))
         return tuple(found) or (self.seen(None, "no class has neurons."),)
 
 
@@ -257,16 +258,17 @@ class APosterioriRate(Claim):
     statement = "From any trapped time L_+-(t) <= 1/(1/L_+-(t*) + kappa^2 N_+- gamma_+-^2 (t - t*))."
     falsifier = "a later loss of a class above that."
     test = _DOCTORED
+    role = Role(place=6)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _trapping_premises(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         if done is None:
             return (self.seen(None, _UNTRAPPED),)
         found = []
-        sizes = seen.log_group_norms()[done]
+        sizes = seen.log_group_norms[done]
         for column, (name, solution) in enumerate(zip("+-", facts.class_margins, strict=True)):
             if solution is None:
                 continue
@@ -284,7 +286,7 @@ class APosterioriRate(Claim):
                 text = (
                     f"class {name}: log loss {-grown[k]:.6g} at {when(run.log_time[done + k])}, bound {-least[k]:.6g}."
                 )
-            found.append(judged(self, run, kept, text, float(-grown[k]), float(-least[k]), done + k))
+            found.append(self.judged(seen, kept, text, float(-grown[k]), float(-least[k]), done + k))
         return tuple(found)
 
 
@@ -296,6 +298,7 @@ class InverseTime(Claim):
     statement = "After t_2 (every class has max|f| >= 1/4) L(t) <= L(t_2)/(1 + L(t_2) alpha_L (t - t_2))."
     falsifier = "a later loss above that."
     test = _DOCTORED
+    role = Role(place=4)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), small_enough(facts), alive(facts))
@@ -304,8 +307,8 @@ class InverseTime(Claim):
         k = facts.constants
         return {"alpha_L": (k.mu * k.x_min) ** 2 / (32 * k.x_max)}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, k2 = watch(facts, run), fitted_from(watch(facts, run))
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, k2 = seen.run, fitted_from(seen)
         if k2 is None:
             return (self.seen(None, "the run does not reach trapped neurons with max|f| >= 1/4 on every class."),)
         least, error = _least(seen, k2, run.log_loss[k2:], log(self.bounds(facts)["alpha_L"]))
@@ -317,15 +320,15 @@ class InverseTime(Claim):
             at = when(run.log_time[k2 + k])
             text = f"log loss {run.log_loss[k2 + k]:.6g} at {at}, {lack[k]:.3g} above the 1/t bound."
         value = float(run.log_loss[k2 + k])
-        return (judged(self, run, kept, text, value, value - float(lack[k]), k2 + k),)
+        return (self.judged(seen, kept, text, value, value - float(lack[k]), k2 + k),)
 
 
-def fitted_from(seen: Watch) -> int | None:
+def fitted_from(seen: Measures) -> int | None:
     """First record with all neurons trapped at which every class present has ``max|f| >= 1/4``.
 
     From there on the bound holds with the same constant: the norms of the groups are at least 1/(4 X_max) and grow.
     """
-    data = seen.facts.data
+    data = seen.data
     if seen.all_trapped is None:
         return None
     ready = np.arange(len(seen.run)) >= seen.all_trapped
@@ -357,8 +360,8 @@ class FittingTime(Claim):
                 found[name] = (k.t_1 + (6 + 4 * start) / (sqrt(k.mu) * members.size * k.x_min)) / facts.speed
         return {**found, "t_2": max(found.values())}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, due = watch(facts, run), self.bounds(facts)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, due = seen.run, self.bounds(facts)
         found = []
         for name, members in (("t_2_plus", facts.data.positives), ("t_2_minus", facts.data.negatives)):
             if not members.size:
@@ -370,12 +373,12 @@ class FittingTime(Claim):
                 before = float(run.log_time[max(0, int(reached[0]) - 1)])
                 text = f"{name}: max|f| = 1/4 at {when(run.log_time[reached[0]])}, due at {when(log_due)}."
                 kept = bool(before <= log_due + seen.error.log_time[reached[0]])
-                found.append(judged(self, run, kept, text, float(run.log_time[reached[0]]), log_due))
+                found.append(self.judged(seen, kept, text, float(run.log_time[reached[0]]), log_due))
             else:
                 low = np.abs(seen.margins[:, members]).max(axis=1) < 0.25 - seen.error.margins
                 late = bool((low & (run.log_time > log_due + seen.error.log_time)).any())
                 text = f"{name}: max|f| < 1/4 until {when(run.log_time[-1])}, due at {when(log_due)}."
-                found.append(judged(self, run, False if late else None, text, None, log_due, len(run) - 1))
+                found.append(self.judged(seen, False if late else None, text, None, log_due, len(run) - 1))
         return tuple(found)
 
 
@@ -389,6 +392,7 @@ class LowRank(Claim):
     )
     falsifier = "a later record with |W|_F^2 above 2|W|_2^2 + sum|w_j(t*)|^2."
     test = _DOCTORED
+    role = Role(place=5)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*alignment_premises(facts), small_enough(facts))
@@ -404,11 +408,11 @@ class LowRank(Claim):
             "limit_stable_rank (as corrected)": margin_pair(facts).stable_rank,
         }
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         if done is None:
             return (self.seen(None, _UNTRAPPED),)
-        rank = run.stable_rank()[done:]
+        rank = seen.stable_rank[done:]
         log_frobenius = np.logaddexp.reduce(2 * run.log_norms[done:], axis=1)
         with np.errstate(under="ignore"):
             # |W|_F^2 <= 2|W|_2^2 + A, divided by |W|_2^2 = |W|_F^2/rank
@@ -418,7 +422,7 @@ class LowRank(Claim):
         kept = bool(excess[k] <= 8 * seen.error.sizes)
         if not kept:
             text = f"stable rank {rank[k]:.6g} at {when(run.log_time[done + k])}, {excess[k]:.3g} above the bound."
-        return (judged(self, run, kept, text, float(rank[k]), float(rank[k] - excess[k]), done + k),)
+        return (self.judged(seen, kept, text, float(rank[k]), float(rank[k] - excess[k]), done + k),)
 
 
 class Growth(Claim):
@@ -431,19 +435,20 @@ class Growth(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.both_layers,)
+        return (both_layers(facts),)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if np.isneginf(run.log_norm[0]):  # a zero network stays zero
             return ()
         # Times of e^1000 are inf; at a loss of 0 the product is then 0, not nan.
         with np.errstate(over="ignore", divide="ignore"):
             allowed = np.exp(run.log_time + np.log(facts.x_max) + facts.problem.log_loss())
         grown = run.log_norm - run.log_norm[0]
-        error = accuracy(run)
+        error = seen.error
         with np.errstate(invalid="ignore"):
             over = grown - allowed * (1 + error.log_time + 2 * error.log_loss[0]) - 2 * error.sizes
         over = np.where(np.isnan(over), -inf, over)  # a zero network stays zero
@@ -451,7 +456,7 @@ class Growth(Claim):
         text = f"log|theta| grew by {grown[-1]:.6g}; never faster than the bound."
         if over[k] > 0:
             text = f"log|theta| grew by {grown[k]:.6g} until {when(run.log_time[k])}, bound {allowed[k]:.6g}."
-        return (judged(self, run, bool(over[k] <= 0), text, float(grown[k]), float(allowed[k]), k),)
+        return (self.judged(seen, bool(over[k] <= 0), text, float(grown[k]), float(allowed[k]), k),)
 
 
 LATE: tuple[Claim, ...] = (

@@ -6,16 +6,27 @@ from math import log
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
+from ...dynamics.accuracy import TOO_SMALL
+from ...dynamics.measures import left
 from ...problem.words import count
 from ...sectors import class_sectors
-from ..accuracy import TOO_SMALL, accuracy
-from ..base import Claim, Condition, Observation, Prediction
+from ..base import Claim, Condition, Observation, Prediction, when
+from ..conditions import (
+    balanced,
+    both_layers,
+    flow_conditions,
+    main_theorem,
+    not_on_ray,
+    orthogonal,
+    relu,
+    small_enough,
+    strictly_orthogonal,
+)
 from ..facts import Facts
 from ..invariants import INVARIANTS
-from ..premises import flow_conditions, margin_pair, not_on_ray, small_enough
-from ..watch import judged, watch, when
-from .limit import LIMITS, theorem_conditions
+from .limit import LIMITS
+from .numbers import margin_pair
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 _GEOMETRY = "tests/theory/pl/test_claims.py"
@@ -31,9 +42,9 @@ class OrthogonalSeparability(Claim):
     test = f"{_GEOMETRY}::test_separability_of_the_examples"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        strict = facts.strictly_orthogonal
+        strict = strictly_orthogonal(facts)
         extra = Condition(strict.name, strict.holds, "proved", strict.value, 0.0, strict.witness, strict.why, False)
-        return facts.orthogonal, extra
+        return orthogonal(facts), extra
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         return {"mu": facts.constants.mu}
@@ -49,7 +60,7 @@ class MaxMarginPair(Claim):
     test = f"{_GEOMETRY}::test_limits_of_the_examples"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        found = facts.orthogonal
+        found = orthogonal(facts)
         if not found.holds:
             why = "it is used only for orthogonally separable data, where it always exists. " + found.why
             return (Condition(found.name, found.holds, found.evidence, found.value, 0.0, found.witness, why),)
@@ -78,7 +89,7 @@ class Premises(Claim):
     test = f"{_GEOMETRY}::test_premises_one_by_one"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return theorem_conditions(facts)
+        return main_theorem(facts)
 
 
 class EarlySectors(Claim):
@@ -93,7 +104,7 @@ class EarlySectors(Claim):
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         # Without generality of the start a neuron may sit on a repelling ray for ever (ML-A2).
-        return (*flow_conditions(facts), facts.orthogonal, not_on_ray(facts), small_enough(facts))
+        return (*flow_conditions(facts), orthogonal(facts), not_on_ray(facts), small_enough(facts))
 
     def prediction(self, facts: Facts) -> Prediction:
         groups, plus_minus = facts.groups, facts.class_sums
@@ -112,15 +123,15 @@ class EarlySectors(Claim):
             text += f" The flow of neuron {several[0]} ({several.size} in all) is not unique; the regular one is meant."
         return self.promise(text, directions=directions, groups=groups, bounds={"last_event": late})
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, done = watch(facts, run), watch(facts, run).all_trapped
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, done = seen.run, seen.all_trapped
         due = float(facts.alignment.last_event.max())
         if done is None:
             j = int(np.argmin(seen.trapped[-1]))
             enough = (due == 0 or run.log_time[-1] > log(2 * due)) and bool(seen.loose[-1].any())
             text = f"neuron {j} is neither in its sector nor dead at {when(run.log_time[-1])}."
             free = int((~seen.trapped[-1]).sum())
-            return (judged(self, run, False if enough else None, text, free, 0, (len(run) - 1, j)),)
+            return (self.judged(seen, False if enough else None, text, free, 0, (len(run) - 1, j)),)
         text = f"every neuron is in its sector or dead at {when(run.log_time[done])}."
         found = [self.seen(True, text, float(run.log_time[done]), log(due) if due > 0 else None, done)]
         expected = np.zeros((2, run.p), bool)
@@ -130,14 +141,14 @@ class EarlySectors(Claim):
         if wrong.any():
             text = f"neuron {int(np.argmax(wrong))} ended elsewhere than the exact early phase puts it."
         where = np.flatnonzero(wrong).tolist() or None
-        found.append(judged(self, run, not wrong.any(), text, int(wrong.sum()), 0, where))
+        found.append(self.judged(seen, not wrong.any(), text, int(wrong.sum()), 0, where))
         return tuple(found)
 
 
 def _geometry(facts: Facts) -> tuple[Condition, ...]:
     enough = facts.data.d >= 2
     why = f"d = {facts.data.d}" + ("." if enough else ": on a line the sphere is two isolated points.")
-    return facts.relu, facts.orthogonal, Condition("d >= 2", enough, "proved", facts.data.d, 2, why=why)
+    return relu(facts), orthogonal(facts), Condition("d >= 2", enough, "proved", facts.data.d, 2, why=why)
 
 
 class TwoSectors(Claim):
@@ -154,7 +165,7 @@ class TwoSectors(Claim):
         return _geometry(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
-        sectors = facts.once("sectors", lambda: class_sectors(facts.data))
+        sectors = class_sectors(facts.data)
         names = ("positive", "negative")
         present = (facts.data.positives.size, facts.data.negatives.size)
         parts = []
@@ -184,10 +195,10 @@ class ClosedForm(Claim):
         plus, minus = (facts.speed * float(np.linalg.norm(total)) for total in facts.class_sums)
         return {"G_plus": plus, "G_minus": -minus}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        if not (facts.balanced.holds and facts.both_layers.holds):
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        if not (balanced(facts).holds and both_layers(facts).holds):
             return ()
-        seen = watch(facts, run)
+        run = seen.run
         both = seen.home[:-1] & seen.home[1:] & ~seen.dead[1:]
         # While max|f| is small, g_i <= g(0)(1 + 2 max|f|), and the rate in the cone is at most |sum g_i x_i|.
         worst_f = np.maximum(seen.log_output[:-1], seen.log_output[1:])
@@ -212,7 +223,7 @@ class ClosedForm(Claim):
         text = (
             f"in their cones the neurons grow at most {last:.6g} times as fast as G says (1 is reached when aligned)."
         )
-        return (judged(self, run, bool(excess[k, j] <= 0), text, last, 1.0, (k + 1, j)),)
+        return (self.judged(seen, bool(excess[k, j] <= 0), text, last, 1.0, (k + 1, j)),)
 
 
 class Absorbing(Claim):
@@ -225,18 +236,18 @@ class Absorbing(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal)
+        return (*flow_conditions(facts), orthogonal(facts))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
-        left = seen.left(seen.home, seen.astray)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        gone = left(seen.home, seen.astray)
         entered = seen.home.any(axis=0)
         if not entered.any():
             return (self.seen(None, "no neuron was seen in the sector of its sign."),)
-        if left.any():
-            k, j = divmod(int(np.argmax(left)), run.p)
+        if gone.any():
+            k, j = divmod(int(np.argmax(gone)), run.p)
             text = f"neuron {j} left its sector at {when(run.log_time[k + 1])}."
-            return (judged(self, run, False, text, int(left.sum()), 0, (k + 1, j)),)
+            return (self.judged(seen, False, text, int(gone.sum()), 0, (k + 1, j)),)
         last = int(np.argmax(seen.home, axis=0)[entered].max())
         many = count(int(entered.sum()), "neuron")
         text = f"{many} entered the sector of its sign, the last at {when(run.log_time[last])}; none left."
@@ -253,13 +264,13 @@ class MonotoneActivations(Claim):
     test = _DOCTORED
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal)
+        return (*flow_conditions(facts), orthogonal(facts))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         worst = seen.decrease
         text = f"largest relative decrease of s_j y_i w_j.x_i between records: {worst.size:.3g}."
-        found = [judged(self, run, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
+        found = [self.judged(seen, worst.size <= 2 * seen.error.sizes, text, worst.size, 0.0, worst[1:])]
         if run.method != "flow":  # no events are recorded
             return tuple(found)
         crossing = np.isin(run.events["kind"], ("activate", "deactivate"))
@@ -270,7 +281,7 @@ class MonotoneActivations(Claim):
         if wrong.any():
             bad = events[np.argmax(wrong)]
             text = f"neuron {bad['neuron']} and sample {bad['sample']}: '{bad['kind']}' at {when(bad['log_time'])}."
-        found.append(judged(self, run, not wrong.any(), text, int(wrong.sum()), 0))
+        found.append(self.judged(seen, not wrong.any(), text, int(wrong.sum()), 0))
         return tuple(found)
 
 
@@ -284,7 +295,7 @@ class DirectionalIdentity(Claim):
     test = f"{_GEOMETRY}::test_identity_between_kinks"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (facts.relu,)
+        return (relu(facts),)
 
 
 class GrowthBound(Claim):
@@ -299,20 +310,21 @@ class GrowthBound(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         logistic = facts.loss.name == "logistic"
         why = "|l'| <= 1." if logistic else "the slope of the exponential loss is not bounded."
-        return facts.both_layers, facts.balanced, Condition("bounded slope of the loss", logistic, "proved", why=why)
+        return both_layers(facts), balanced(facts), Condition("bounded slope of the loss", logistic, "proved", why=why)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         rate = facts.problem.weight * facts.data.n * facts.x_max
         # PL-E8: a factor 2 is missing in print, so the printed rate of log|a_j| is half of the right one.
         return {"log_growth_rate (as printed)": rate / 2, "log_growth_rate (as corrected)": rate}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         rate = self.bounds(facts)["log_growth_rate (as corrected)"]
         with np.errstate(invalid="ignore"):
             change = np.nan_to_num(np.abs(run.log_outs - run.log_outs[0])).max(axis=1)
         with np.errstate(over="ignore"):
             allowed = rate * run.time
-        error = accuracy(run)
+        error = seen.error
         with np.errstate(invalid="ignore"):
             over = change - allowed * (1 + error.log_time) - 2 * error.sizes
         over = np.where(np.isnan(over), -np.inf, over)  # a zero neuron stays zero
@@ -320,7 +332,7 @@ class GrowthBound(Claim):
         text = f"largest change of log|a_j|: {change.max():.6g}; nowhere more than the bound."
         if over[k] > 0:
             text = f"log|a_j| changed by {change[k]:.6g} until {when(run.log_time[k])}, the bound is {allowed[k]:.6g}."
-        return (judged(self, run, bool(over[k] <= 0), text, float(change[k]), float(allowed[k]), k),)
+        return (self.judged(seen, bool(over[k] <= 0), text, float(change[k]), float(allowed[k]), k),)
 
 
 CLAIMS: tuple[Claim, ...] = (

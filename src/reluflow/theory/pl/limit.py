@@ -3,94 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb, log, sqrt
+from math import log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures
+from ...dynamics.accuracy import margin_rounding
 from ...problem import Network
 from ...problem.types import Array, Flags
 from ...problem.words import count
-from ...sectors import exact_signs
-from ..accuracy import margin_rounding
-from ..base import Claim, Condition, Observation, Prediction, assume
+from ..approach import shrinking
+from ..base import ORTHOGONAL, Claim, Condition, Observation, Prediction, Role, assume
+from ..conditions import (
+    alive,
+    flow_conditions,
+    main_theorem,
+    not_on_ray,
+    orthogonal,
+    small_enough,
+    two_groups,
+)
 from ..facts import Facts
-from ..ll.watch import series
-from ..premises import alive, flow_conditions, guaranteed, margin_pair, not_on_ray, small_enough, solved
-from ..watch import Trend, Watch, judged, trend, watch, when
+from ..ml.numbers import guaranteed
+from .numbers import margin_pair
 
 _DOCTORED = "tests/theory/test_doctored.py::test_doctored_runs_are_flagged"
 
 #: Relative accuracy of the margins of the classes.
 _SOLVED = 1e-9
-
-#: Subsets of samples whose independence is looked at before general position is left open.
-_SUBSETS = 20_000
-
-
-# -- the conditions of the theorem ------------------------------------------------------------------------
-
-
-def theorem_conditions(facts: Facts) -> tuple[Condition, ...]:
-    """PL-A, 1 to 7, the fourth and the sixth in parts."""
-    logistic = facts.loss.name == "logistic"
-    why = "the loss is logistic." if logistic else "the exponential loss is covered by the derived PL-T1' only."
-    flow = "a Problem is a gradient flow; runs of discrete methods are compared with it."
-    found = [
-        facts.orthogonal,
-        Condition("logistic loss", logistic, "proved", facts.loss.name, "logistic", why=why),
-        Condition("gradient flow", True, "proved", why=flow),
-        *flow_conditions(facts),
-        small_enough(facts),
-    ]
-    if not facts.orthogonal.holds:  # the margins of the classes need not exist
-        return (*found, facts.both_classes)
-    found += [_spanning(facts), _positive_multipliers(facts), _general_position(facts), _off_hyperplanes(facts)]
-    generic = assume(
-        "generic data and start", "'almost every' cannot be checked; known exceptions are listed beside it."
-    )
-    return (*found, not_on_ray(facts), generic, facts.both_classes)
-
-
-def _spanning(facts: Facts) -> Condition:
-    ranks = tuple(solution.rank for solution in solved(facts))
-    d = facts.data.d
-    why = f"the tight samples of the classes span {' and '.join(map(str, ranks))} of {d} dimensions."
-    return Condition("support examples of each class span", min(ranks) == d, "numerical", ranks, d, why=why)
-
-
-def _positive_multipliers(facts: Facts) -> Condition:
-    zero = sorted({int(i) for s in solved(facts) for i in np.setdiff1d(s.support, s.active)})
-    why = f"tight samples without multiplier: {zero[:5]}." if zero else "every tight sample has a positive multiplier."
-    return Condition("positive multipliers on the support", not zero, "numerical", len(zero), 0, zero or None, why)
-
-
-def _general_position(facts: Facts) -> Condition:
-    """Any min(n, d) samples are independent, as far as numerical ranks can tell."""
-    name, data = "samples in general position", facts.data
-    size = min(data.n, data.d)
-    if comb(data.n, size) * size**3 > 1000 * _SUBSETS:
-        return assume(name, f"there are too many subsets of {size} samples to look at.")
-    units = data.X / data.norms[:, None]
-    for members in combinations(range(data.n), size):
-        values = np.linalg.svd(units[list(members)], compute_uv=False)
-        if values[-1] <= 1e-12 * values[0]:
-            why = f"samples {list(members)} are dependent."
-            return Condition(name, False, "numerical", float(values[-1]), 0.0, members, why)
-    return Condition(name, True, "numerical", why=f"any {size} samples are independent.")
-
-
-def _off_hyperplanes(facts: Facts) -> Condition:
-    on = np.argwhere(exact_signs(facts.net.W, facts.data.X) == 0)
-    name = "no neuron starts on a hyperplane"
-    if on.size:
-        j, i = (int(v) for v in on[0])
-        return Condition(name, False, "proved", len(on), 0, (j, i), f"w_{j}(0).x_{i} = 0 exactly.")
-    return Condition(name, True, "proved", 0, 0, why="w_j(0).x_i != 0 for all neurons and samples.")
-
 
 # -- the limit as numbers and as a network -----------------------------------------------------------------
 
@@ -174,7 +116,7 @@ def first_correction(facts: Facts) -> Correction | None:
     return Correction(found[0], found[1], (norms / total - min(margins)) / (2 * total))
 
 
-def misalignment(seen: Watch, group: Flags) -> float:
+def misalignment(seen: Measures, group: Flags) -> float:
     r"""Size that a group has in excess of what its function needs, in the limit.
 
     Within a group :math:`C = W W^T - a a^T` is constant (C-INV2), so :math:`|W^T a| = |a|^2 + \hat a^T C \hat a/2` for
@@ -189,21 +131,6 @@ def misalignment(seen: Watch, group: Flags) -> float:
     return float(((unit @ a) ** 2 - np.sum((unit @ W) ** 2)) / 2)
 
 
-def _shrinking(
-    claim: Claim, seen: Watch, name: str, error: Array, measured: float, limit: float, nothing: float | None = None
-) -> Observation:
-    """Whether an error over the late records tends to 0; ``nothing``: how well what it is made of is known."""
-    run, floor = seen.run, 2 * seen.error.sizes if nothing is None else nothing
-    found: Trend = trend(run.log_time[seen.late], error, seen.settled, floor)
-    text = f"{name}: {measured:.6g}, limit {limit:.6g}, error {found.error:.3g} = {found.rate:.3g}/log t"
-    text += f" at {when(run.log_time[-1])} (falls like (log t)^{found.exponent:.2g})."
-    if found.error <= floor:
-        text = f"{name}: {measured:.6g}, the limit to rounding, at {when(run.log_time[-1])}."
-    if found.kept is None:
-        text = f"{name}: {measured:.6g}, limit {limit:.6g}; the run does not reach far enough to tell."
-    return judged(claim, run, found.kept, text, measured, limit, len(run) - 1)
-
-
 class MainTheorem(Claim):
     """PL-T1."""
 
@@ -212,9 +139,10 @@ class MainTheorem(Claim):
     statement = "Every neuron becomes dead or parallel to the max-margin vector of its class (in the limit)."
     falsifier = "trapped neurons whose angle to w+ or w- stops shrinking as log t grows."
     test = _DOCTORED
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return theorem_conditions(facts)
+        return main_theorem(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
         groups = facts.groups
@@ -226,17 +154,17 @@ class MainTheorem(Claim):
         sure = 1 - 2.0**-facts.net.p
         return self.promise(text, directions=limit_directions(facts), groups=groups, probability=sure)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        return direction_trends(self, facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        return direction_trends(self, facts, seen)
 
 
-def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+def direction_trends(claim: Claim, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
     """Whether ``1 - cos(w_j, w_+-)`` shrinks, for the worst neuron of each class."""
-    seen = watch(facts, run)
+    run = seen.run
     if seen.all_trapped is None:
         j = int(np.argmin(seen.trapped[-1]))
         return (claim.seen(None, f"neuron {j} is not trapped by the end of the run: nothing is claimed of it."),)
-    found = []
+    found, settled = [], seen.settled(facts.class_margins)
     for name, group, solution in zip(("w+", "w-"), seen.members(-1), facts.class_margins, strict=True):
         if solution is None or not group.any():
             continue
@@ -248,7 +176,7 @@ def direction_trends(claim: Claim, facts: Facts, run: Trajectory) -> tuple[Obser
             found.append(claim.seen(None, text, now, 0.0, len(run) - 1))
             continue
         last = float(error[-1])
-        found.append(_shrinking(claim, seen, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
+        found.append(shrinking(claim, seen, settled, f"1 - cos of the worst neuron with {name}", error, last, 0.0))
     return tuple(found) or (claim.seen(None, "every neuron is dead: nothing converges."),)
 
 
@@ -264,10 +192,11 @@ class Probability(Claim):
         "a class without neurons whose loss falls below n_+- l(0), or draws that fail more often than the bound."
     )
     test = _DOCTORED
+    role = Role(place=3, stall="a class to which no neuron turns stays unlearned")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         draw = assume("directions drawn symmetrically", "the network given is one draw; its law is not visible in it.")
-        return (*flow_conditions(facts), facts.orthogonal, draw)
+        return (*flow_conditions(facts), orthogonal(facts), draw)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         plus, minus = int((facts.signs > 0).sum()), int((facts.signs < 0).sum())
@@ -287,8 +216,8 @@ class Probability(Claim):
         )
         return self.promise(text, probability=1 - failure)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, data = watch(facts, run), facts.data
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, data = seen.run, facts.data
         if seen.all_trapped is None:
             return (self.seen(None, "not every neuron is trapped by the end of the run."),)
         groups = seen.members(-1)
@@ -303,7 +232,7 @@ class Probability(Claim):
         measured = float(run.loss[-1])
         text = f"a class without neurons keeps its loss: {measured:.6g}, floor {floor:.6g}."
         kept = bool(run.log_loss[-1] >= log(floor) - seen.error.log_loss[-1])
-        return (judged(self, run, kept, text, measured, floor, len(run) - 1),)
+        return (self.judged(seen, kept, text, measured, floor, len(run) - 1),)
 
 
 class SharpLimit(Claim):
@@ -316,10 +245,11 @@ class SharpLimit(Claim):
     )
     falsifier = "a run with all neurons trapped in which one of these quantities stays away from its limit."
     test = _DOCTORED
+    role = Role(place=2, about=f"{ORTHOGONAL} and a small start", nearest_for="ReLU")
     sources = ("lyu-li", "ji-telgarsky")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return (*flow_conditions(facts), facts.orthogonal, not_on_ray(facts), small_enough(facts), alive(facts))
+        return (*flow_conditions(facts), orthogonal(facts), not_on_ray(facts), small_enough(facts), alive(facts))
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         pair = margin_pair(facts)
@@ -360,8 +290,8 @@ class SharpLimit(Claim):
             margin=b["margin"],
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen, b = watch(facts, run), self.bounds(facts)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run, b = seen.run, self.bounds(facts)
         if seen.all_trapped is None:
             return (self.seen(None, "not every neuron is trapped by the end of the run: nothing is claimed."),)
         late = seen.late
@@ -371,24 +301,25 @@ class SharpLimit(Claim):
         if late.size == 0:
             return (self.seen(None, "the run ends before every sample is clearly fitted."),)
         L = run.log_time[late]
-        sizes = seen.log_group_norms()[late]
+        sizes = seen.log_group_norms[late]
         log_all = np.logaddexp.reduce(2 * run.log_norms[late], axis=1)
         with np.errstate(under="ignore"):
             values = {
-                "margin": (run.normalized_margin()[late], b["margin"]),
+                "margin": (seen.normalized_margin[late], b["margin"]),
                 "share of the positive group": (np.exp(sizes[:, 0] - log_all), b["share_plus"]),
-                "stable rank": (run.stable_rank()[late], b["stable_rank"]),
+                "stable rank": (seen.stable_rank[late], b["stable_rank"]),
                 "t log t loss": (np.exp(L + np.log(L) + run.log_loss[late]), b["loss_times_t_log_t"]),
             }
             for name, column in (("nu_plus", 0), ("nu_minus", 1)):
                 if wanted[column]:
                     values[f"norm of the group over log t ({name})"] = (np.exp(sizes[:, column]) / L, b[name])
-        size = 2 * seen.error.sizes
+        size, settled = 2 * seen.error.sizes, seen.settled(facts.class_margins)
         together = float(seen.error.log_time[-1] + seen.error.log_loss[-1])
         observed = [
-            _shrinking(
+            shrinking(
                 self,
                 seen,
+                settled,
                 name,
                 found - limit,
                 float(found[-1]),
@@ -416,6 +347,7 @@ class Corollary(Claim):
     statement = "f(x)/|theta|^2 tends to u phi(w+.x) - z phi(w-.x), u = z = 1/(2(|w+| + |w-|)) with both groups alive."
     falsifier = "a point at which f/|theta|^2 stays away from that as log t grows."
     test = _DOCTORED
+    role = Role(place=4)
     sources = ("lyu-li", "ji-telgarsky")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
@@ -429,8 +361,7 @@ class Corollary(Claim):
         text = f"f(x)/|theta|^2 tends to {factor:.10g} (phi(w+.x) - phi(w-.x))."
         return self.promise(text, function=limit_function(facts, factor))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        seen = watch(facts, run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         present = (facts.data.positives.size, facts.data.negatives.size)
         if seen.late.size == 0 or any(w and not g.any() for w, g in zip(present, seen.members(-1), strict=True)):
             return (self.seen(None, "the run does not reach the state that the statement is about."),)
@@ -440,18 +371,12 @@ class Corollary(Claim):
         units = units[:: max(1, len(units) // 200)]
         function = limit_function(facts, self.bounds(facts)["u_and_z"])
         limit = function(units)
-        values = np.array([run.network(int(k)).normalized().outputs(units) for k in seen.late])
+        values = np.array([seen.run.network(int(k)).normalized_outputs(units) for k in seen.late])
         error = np.abs(values - limit).max(axis=1)
-        worst = int(np.argmax(np.abs(values[-1] - limit)))
+        worst, settled = int(np.argmax(np.abs(values[-1] - limit))), seen.settled(facts.class_margins)
         name = f"f/|theta|^2 at the worst of {len(units)} unit points"
         nothing = 2 * seen.error.sizes * float(np.abs(limit).max())
-        return (_shrinking(self, seen, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
-
-
-def _two_groups(facts: Facts) -> tuple[Condition, ...]:
-    enough = facts.net.p >= 2
-    width = Condition("at least two neurons", enough, "proved", facts.net.p, 2, why=f"p = {facts.net.p}.")
-    return facts.relu, facts.both_layers, facts.orthogonal, facts.both_classes, width
+        return (shrinking(self, seen, settled, name, error, float(values[-1, worst]), float(limit[worst]), nothing),)
 
 
 class KKTPoint(Claim):
@@ -466,7 +391,7 @@ class KKTPoint(Claim):
     test = "tests/theory/pl/test_claims.py::test_limit_network_is_a_kkt_point"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return _two_groups(facts)
+        return two_groups(facts)
 
     def prediction(self, facts: Facts) -> Prediction:
         total = margin_pair(facts).total
@@ -484,17 +409,19 @@ class GlobalOptimum(Claim):
     )
     falsifier = "any network with a larger normalised margin on the data."
     test = "tests/theory/pl/test_claims.py::test_limit_margin_is_the_global_one"
+    role = Role(largest="largest_margin")
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
-        return _two_groups(facts)
+        return two_groups(facts)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
         total = margin_pair(facts).total
         return {"largest_margin": 1 / (2 * total), "kkt_value": total}
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         top = self.bounds(facts)["largest_margin"]
-        margins = np.nan_to_num(series(run).margin, nan=-np.inf)
+        margins = np.nan_to_num(seen.normalized_margin, nan=-np.inf)
         k = int(np.argmax(margins))
         if margins[k] == -np.inf:  # a zero network has none
             return ()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dynamics import Trajectory
+from ...dynamics import Measures, Trajectory
+from ...dynamics.accuracy import margin_rounding, rounding
+from ...dynamics.measures import since
 from ...margins import AgreementMargin, agreement_margin, clusters, linearity
 from ...problem import NotSeparable, Stopped, Undecided
-from ..accuracy import accuracy, margin_rounding, rounding
-from ..base import Claim, Condition, Observation, Prediction, assume
-from ..facts import Facts
-from ..ll.conditions import above, leaky, logistic, separable, separator
+from ..approach import STALLED, approach, worst_drop
+from ..base import Claim, Condition, Observation, Prediction, Role, assume
+from ..conditions import above, frozen, leaky, logistic, paired, separable, separator
+from ..facts import Facts, once
 from ..ll.numbers import LARGE
-from ..ll.watch import approach, earlier, series, worst_drop
-from .numbers import Course, StepBound, course, critical, equal_slope_outlier, pairs, par_program, since, step_bound
+from .numbers import StepBound, critical, equal_slope_outlier, pairs, par_program, step_bound
 from .steps import holds as steps_hold
 from .steps import inequalities
 
@@ -25,40 +26,20 @@ AGREES = assume(
 )
 
 
-def frozen(facts: Facts) -> Condition:
-    """Only the first layer is trained."""
-    first = facts.problem.train == "first"
-    why = "the second layer is frozen." if first else 'both layers are trained; the statement needs train="first".'
-    return Condition("second layer frozen", first, "proved", why=why)
-
-
-def paired(facts: Facts) -> Condition:
-    """As many output weights +v as -v."""
-    found = pairs(facts.net)
-    if found is None:
-        why = "the output weights are not k times +v and k times -v."
-        return Condition("outputs +v and -v, equally many", False, "numerical", why=why)
-    return Condition(
-        "outputs +v and -v, equally many", True, "numerical", found, why=f"k = {found[0]}, v = {found[1]:.6g}."
-    )
-
-
 def _kv(facts: Facts) -> tuple[int, float]:
     found = pairs(facts.net)
     assert found is not None  # a condition of every claim that asks
     return found
 
 
+@once
 def _program(facts: Facts) -> AgreementMargin | None:
-    return facts.once("SBG program", lambda: par_program(facts.data, facts.net.slope))
+    return par_program(facts.data, facts.net.slope)
 
 
+@once
 def _critical(facts: Facts) -> tuple[float, float] | None:
-    return facts.once("SBG critical", lambda: critical(facts.data))
-
-
-def _course(facts: Facts, run: Trajectory) -> Course:
-    return facts.once_of(run, "SBG agreement", lambda: course(run))
+    return critical(facts.data)
 
 
 def _setting(facts: Facts) -> tuple[Condition, ...]:
@@ -72,6 +53,7 @@ class StepsOfSgd(Claim):
     statement = "SGD with any step reaches every loss eps within M(n, eps) = O(n^4/eps^2) steps."
     falsifier = "a run of more than M steps that never has L <= eps, or a step that breaks inequality (i) or (ii)"
     test = f"{_TEST}test_doctored_steps_are_flagged"
+    role = Role(place=1)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return _setting(facts)
@@ -90,7 +72,8 @@ class StepsOfSgd(Claim):
         data = facts.data
         return step_bound(data.n, float(data.norms.max()), norm, facts.net.slope, k, v, R_0, step, eps)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         best, step, how = separator(facts), run.settings.get("step"), run.settings
         if run.method not in ("sgd", "gd") or not isinstance(step, (int, float)) or not step > 0 or best is None:
             return ()
@@ -100,29 +83,28 @@ class StepsOfSgd(Claim):
             return (
                 self.seen(None, "the statement is about fixed steps in double precision and batches of one sample."),
             )
-        found = inequalities(run, best.w, _kv(facts)[1], float(step), single)
-        seen = []
-        if found.pairs:
-            text = f"{found.pairs} single steps; worst excess of (i) {found.norm:.1e}, of (ii) {found.overlap:.1e}."
-            where = None if steps_hold(found) else found.where
-            seen.append(self.seen(steps_hold(found), text, (found.norm, found.overlap), (0.0, 0.0), where))
-        return (*seen, *(self._within(facts, run, float(step)) if single else ()))
+        steps, found = inequalities(run, best.w, _kv(facts)[1], float(step), single), []
+        if steps.pairs:
+            text = f"{steps.pairs} single steps; worst excess of (i) {steps.norm:.1e}, of (ii) {steps.overlap:.1e}."
+            where = None if steps_hold(steps) else steps.where
+            found.append(self.seen(steps_hold(steps), text, (steps.norm, steps.overlap), (0.0, 0.0), where))
+        return (*found, *(self._within(facts, run, float(step)) if single else ()))
 
     def _within(self, facts: Facts, run: Trajectory, step: float) -> list[Observation]:
         """Whether each loss was reached within its bound."""
         mean_loss = run.loss / (facts.problem.weight * facts.data.n)
-        taken, seen = run.time / step, []
+        taken, found = run.time / step, []
         for eps in (0.1, 0.01, 0.001):
             M = self.bound(facts, step, eps).M
             below = np.flatnonzero(mean_loss <= eps)
             if below.size:
                 needed = float(taken[below[0]])
                 text = f"L <= {eps:g} after at most {needed:.0f} steps, bound {M:.6g}."
-                seen.append(self.seen(needed <= M * (1 + 1e-9), text, needed, M, int(below[0])))
+                found.append(self.seen(needed <= M * (1 + 1e-9), text, needed, M, int(below[0])))
             elif taken[-1] > M:
                 text = f"L > {eps:g} at all records although {taken[-1]:.0f} steps exceed the bound {M:.6g}."
-                seen.append(self.seen(False, text, float(taken[-1]), M))
-        return seen
+                found.append(self.seen(False, text, float(taken[-1]), M))
+        return found
 
 
 class ClusteredIsLinear(Claim):
@@ -133,11 +115,13 @@ class ClusteredIsLinear(Claim):
     statement = "Where |(w-u).x| >= 2r|x| (sharp: > (1-a)/(1+a) r|x|), r the cluster radius, sign f is that of (w-u).x."
     falsifier = "a leaky network and a point in the region where the signs differ"
     test = f"{_TEST}test_linear_region_on_random_networks"
+    role = Role(place=2)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return leaky(facts), paired(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.problem.train != "first" or not np.isfinite(run.log_norm).all():
             return ()
         data = facts.data
@@ -177,18 +161,18 @@ class Agreeing(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return frozen(facts), paired(facts)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        found = _course(facts, run)
-        nar, par = since(found.nar & found.as_last), since(found.par)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
+        nar, par, last = seen.agreement_entrance(), since(seen.par), seen.agreements[-1]
         words = [
             f"{name} since log t = {run.log_time[k]:.6g}" if k is not None else f"not in {name} at the end"
             for name, k in (("NAR", nar), ("PAR", par))
         ]
         text = (
-            f"{words[0]}, {words[1]}; beta = {found.beta[-1]:.6g}, {found.last.disagreements} disagreements, "
-            f"share in PAR {found.last.share_w:.3g} (w), {found.last.share_u:.3g} (u)."
+            f"{words[0]}, {words[1]}; beta = {last.beta:.6g}, {last.disagreements} disagreements, "
+            f"share in PAR {last.share_w:.3g} (w), {last.share_u:.3g} (u)."
         )
-        measured = (float(found.beta[-1]), float(found.last.share_w), float(found.last.share_u))
+        measured = (float(last.beta), float(last.share_w), float(last.share_u))
         return (self.seen(None, text, measured, where=(nar, par)),)
 
 
@@ -203,21 +187,21 @@ class LatePhase(Claim):
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (frozen(facts), logistic(facts))
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        s = series(run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         total = run.log_loss - np.log(facts.problem.weight)
         printed = np.flatnonzero(total < 0.0)
-        seen = "as printed (nL < 1): " + (f"log t = {run.log_time[printed[0]]:.6g}" if printed.size else "never") + "; "
-        if s.first is None:
-            return (
-                self.seen(None, seen + "as corrected (nL < log 2): not within this run.", float(np.exp(total[-1]))),
-            )
-        seen += f"as corrected (nL < log 2): log t = {run.log_time[s.first]:.6g}"
-        lost = np.flatnonzero(s.unfitted[s.first :])
+        text = "as printed (nL < 1): " + (f"log t = {run.log_time[printed[0]]:.6g}" if printed.size else "never") + "; "
+        first = seen.first_fitted
+        if first is None:
+            text += "as corrected (nL < log 2): not within this run."
+            return (self.seen(None, text, float(np.exp(total[-1]))),)
+        text += f"as corrected (nL < log 2): log t = {run.log_time[first]:.6g}"
+        lost = np.flatnonzero(seen.unfitted[first:])
         if lost.size and run.method == "flow":
-            k = int(s.first + lost[0])
-            return (self.seen(False, seen + f", lost again at record {k}.", float(np.exp(total[k])), np.log(2), k),)
-        return (self.seen(True, seen + ".", float(np.exp(total[-1])), float(np.log(2)), s.first),)
+            k = int(first + lost[0])
+            return (self.seen(False, text + f", lost again at record {k}.", float(np.exp(total[k])), np.log(2), k),)
+        return (self.seen(True, text + ".", float(np.exp(total[-1])), float(np.log(2)), first),)
 
 
 class AgreeingConverge(Claim):
@@ -228,23 +212,24 @@ class AgreeingConverge(Claim):
     statement = "In one NAR for ever neurons of each sign merge; the limit solves the program of its patterns."
     falsifier = "constant patterns whose program is consistent, but radius or margin not tending to its solution"
     test = f"{_TEST}test_doctored_nar_limit_is_flagged"
+    role = Role(place=3)
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         return (*_setting(facts), FITTED, AGREES)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        s, found = series(run), _course(facts, run)
-        start = since(found.nar & found.as_last & s.fitted)
+        start, last = since(seen.in_last & seen.fitted), seen.agreements[-1]
         if start is None:
-            return (self.seen(None, "the run does not end fitted and in one NAR.", float(found.beta[-1])),)
-        rival = equal_slope_outlier(facts.data, found.last.signs_w, found.last.signs_u)
+            return (self.seen(None, "the run does not end fitted and in one NAR.", float(last.beta)),)
+        rival = equal_slope_outlier(facts.data, last.signs_w, last.signs_u)
         if rival is not None:
             text = f"these patterns cannot last: equal slopes at sample {rival} of antipodal data (SBG-R1)."
             return (self.seen(None, text, where=rival),)
         try:
-            program = agreement_margin(facts.data, facts.net.slope, found.last.signs_w, found.last.signs_u)
+            program = agreement_margin(facts.data, facts.net.slope, last.signs_w, last.signs_u)
         except Stopped:
             raise
         except (NotSeparable, Undecided) as error:
@@ -253,25 +238,25 @@ class AgreeingConverge(Claim):
             text = f"the program of these patterns contradicts them at sample {program.worst}: they cannot last."
             return (self.seen(None, text, program.beta, 0.0, program.worst),)
         k, v = _kv(facts)
-        limit = approach(run, program.network_margin(k, v), upper=False)
+        limit = approach(seen, program.network_margin(k, v), upper=False)
         text = f"NAR since log t = {run.log_time[start]:.6g}: {limit.text}"
         return (
             self.seen(limit.consistent, text, limit.measured, program.network_margin(k, v), start),
-            self._merging(run, start),
+            self._merging(seen, start),
         )
 
-    def _merging(self, run: Trajectory, start: int) -> Observation:
+    def _merging(self, seen: Measures, start: int) -> Observation:
         """Whether the relative cluster radius goes on falling."""
-        radius = run.cluster_radius()
-        before = earlier(run, 4.0)
+        radius = seen.cluster_radius
+        before = seen.earlier(4.0)
         text = f"cluster radius / |W|: {radius[start]:.3g} when the NAR began, {radius[-1]:.3g} at the end."
         if radius[-1] <= 1e-2:
             return self.seen(True, text, float(radius[-1]), 0.0)
-        stalled = before is not None and before >= start and radius[-1] > 0.97 * radius[before]
+        stalled = before is not None and before >= start and radius[-1] > STALLED * radius[before]
         return self.seen(False if stalled else None, text, float(radius[-1]), 0.0)
 
 
-class Separability(Claim):
+class CriticalBeta(Claim):
     """SBG-V."""
 
     id, paper = "SBG-V", "SBG"
@@ -295,6 +280,9 @@ class PerfectAgreement(Claim):
     statement = "A NAR with V_beta empty and margin above sqrt(k) a v R_x is the PAR; the limit solves PAR-QP."
     falsifier = "all four conditions seen in a run that is not in PAR or tends to another margin"
     test = f"{_TEST}test_doctored_par_run_is_flagged"
+    role = Role(
+        place=4, about="a frozen second layer whose neurons of each sign agree on every point", nearest_for="frozen"
+    )
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
         setting = _setting(facts)
@@ -355,27 +343,28 @@ class PerfectAgreement(Claim):
             margin=margin,
         )
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         program, crit = _program(facts), _critical(facts)
         if program is None or crit is None or run.method != "flow":
             return ()
-        s, found = series(run), _course(facts, run)
         k, v = _kv(facts)
         needed = float(np.sqrt(k)) * program.slope * v * program.radius
-        tail = since(found.nar & found.as_last & s.fitted & (found.beta > max(crit)) & (s.smoothed > needed))
+        tail = since(seen.in_last & seen.fitted & (seen.beta > max(crit)) & (seen.smoothed > needed))
         target = program.network_margin(k, v)
         if tail is None:
             text = (
-                f"(1) to (4) are not seen at the end: fitted {bool(s.fitted[-1])}, NAR {bool(found.nar[-1])}, "
-                f"smoothed margin {s.smoothed[-1]:.6g} (needs > {needed:.6g}), beta {found.beta[-1]:.6g} (needs > "
+                f"(1) to (4) are not seen at the end: fitted {bool(seen.fitted[-1])}, NAR {bool(seen.nar[-1])}, "
+                f"smoothed margin {seen.smoothed[-1]:.6g} (needs > {needed:.6g}), beta {seen.beta[-1]:.6g} (needs > "
                 f"{max(crit):.6g})."
             )
-            return (self.seen(None, text, float(s.margin[-1]), target),)
-        if not found.par[tail:].all():
+            return (self.seen(None, text, float(seen.normalized_margin[-1]), target),)
+        if not seen.par[tail:].all():
             text = f"(1) to (4) hold since log t = {run.log_time[tail]:.6g}, but the neurons are not in PAR."
-            return (self.seen(False, text, (float(found.last.share_w), float(found.last.share_u)), (1.0, 1.0), tail),)
-        limit = approach(run, target)
-        text = f"PAR since log t = {run.log_time[since(found.par) or 0]:.6g}; {limit.text}"
+            last = seen.agreements[-1]
+            return (self.seen(False, text, (float(last.share_w), float(last.share_u)), (1.0, 1.0), tail),)
+        limit = approach(seen, target)
+        text = f"PAR since log t = {run.log_time[since(seen.par) or 0]:.6g}; {limit.text}"
         return (self.seen(limit.consistent, text, limit.measured, target, tail),)
 
 
@@ -410,16 +399,16 @@ class SmoothedMarginGrows(Claim):
         why = f"the network is homogeneous of degree {degree} in what is trained."
         return (Condition("homogeneous network", True, "proved", why=why),)
 
-    def observe(self, facts: Facts, run: Trajectory) -> tuple[Observation, ...]:
-        s = series(run)
+    def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
+        run = seen.run
         if run.method != "flow":
             return ()
-        if s.first is None:
+        if seen.first_fitted is None:
             return (self.seen(None, f"the run ends before nL < l(0), n = {facts.data.n}."),)
-        tail = s.smoothed[s.first :]
-        error = accuracy(run).smoothed_margin[s.first :]
+        tail = seen.smoothed[seen.first_fitted :]
+        error = seen.error.smoothed_margin[seen.first_fitted :]
         drop, fallen, k = worst_drop(tail, error)
-        above = tail - s.margin[s.first :]
+        above = tail - seen.normalized_margin[seen.first_fitted :]
         top = int(np.argmax(above - error))
         fine = fallen <= 0 and bool(above[top] <= error[top] + margin_rounding(facts.data, run.p))
         over = float(max(above[top], 0.0))
@@ -427,7 +416,7 @@ class SmoothedMarginGrows(Claim):
             f"smoothed margin {tail[0]:.6g} to {tail[-1]:.8g} over {tail.size} fitted records; largest decrease "
             f"{drop:.1e}; never above the margin by more than {over:.1e}."
         )
-        where = None if fine else s.first + (k if fallen > 0 else top)
+        where = None if fine else seen.first_fitted + (k if fallen > 0 else top)
         return (self.seen(fine, text, (drop, over), (0.0, 0.0), where),)
 
 
@@ -437,7 +426,7 @@ CLAIMS: tuple[Claim, ...] = (
     Agreeing(),
     LatePhase(),
     AgreeingConverge(),
-    Separability(),
+    CriticalBeta(),
     PerfectAgreement(),
     Lipschitz(),
     SmoothedMarginGrows(),

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...dynamics import Agreement, Trajectory, agreement
 from ...margins import AgreementMargin, agreement_margin, beta_crit
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
-from ...problem.types import Array, Flags
 
 
 def pairs(net: Network) -> tuple[int, float] | None:
@@ -66,54 +64,6 @@ def step_bound(
     C3 = 2 * R_0 / (step * v * slope)
     reach = w_norm * n * A
     return StepBound(eps, step, C1, C2, C3, C1 * reach**2 + C2 * reach**1.5 + C3 * reach + n)
-
-
-# -- agreement of the neurons -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """Agreement of the neurons along a run, record by record (SBG-D6.2, SBG-D6.3).
-
-    Attributes
-    ----------
-    nar, par : ndarray of bool, shape (T,)
-        The neurons of each output sign agree on every sample; and do so perfectly.
-    as_last : ndarray of bool, shape (T,)
-        They have the patterns of the last record.
-    beta : ndarray of shape (T,)
-        How deep inside the region, 0 outside.
-    last : Agreement
-        The last record.
-    """
-
-    nar: Flags
-    par: Flags
-    as_last: Flags
-    beta: Array
-    last: Agreement
-
-
-def course(trajectory: Trajectory) -> Course:
-    """Follow the agreement of the neurons along a run."""
-    found = [agreement(trajectory.problem.data, net) for net in trajectory.networks()]
-    last = found[-1]
-    same = [np.array_equal(a.signs_w, last.signs_w) and np.array_equal(a.signs_u, last.signs_u) for a in found]
-    return Course(
-        np.array([a.holds for a in found]),
-        np.array([a.perfect for a in found]),
-        np.array(same),
-        np.array([a.beta for a in found]),
-        last,
-    )
-
-
-def since(flags: Flags) -> int | None:
-    """First record from which the flags stay true until the end; None if the last one is false."""
-    if not flags[-1]:
-        return None
-    false = np.flatnonzero(~flags)
-    return int(false[-1]) + 1 if false.size else 0
 
 
 # -- programs ---------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """Measures along a run: against definitions, worked numbers and theorems."""
 
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,15 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reluflow as rf
-from reluflow.dynamics import (
-    agreement,
-    agreement_entrance,
-    cosines,
-    group_angles,
-    group_cosines,
-    linear_fraction,
-    sgd_steps,
-)
+from reluflow.dynamics import Measures, agreement
+from reluflow.problem.network import Network
 
 
 def random_problem(seed, slope=0.0, **options):
@@ -79,19 +74,19 @@ def test_cosines_follow_the_sign_of_the_output():
     problem = random_problem(3)
     run = rf.descend(problem, step=0.1, steps=30, record=[0, 30])
     plus, minus = np.arange(1.0, 5.0), np.array([1.0, 0.0, -1.0, 2.0])
-    found = cosines(run, plus, minus)
+    found = run.measures.cosines(plus, minus)
     for k in range(len(run)):
         for j in range(run.p):
             v = plus if run.a[k, j] > 0 else minus
             w = run.W[k, j]
             assert found[k, j] == pytest.approx(w @ v / np.linalg.norm(w) / np.linalg.norm(v), abs=1e-14)
-    groups = group_cosines(run, plus, minus)
+    groups = run.measures.group_cosines(plus, minus)
     for side, v in enumerate((plus, minus)):
         mean = run.W[-1][np.sign(run.a[-1]) == 1 - 2 * side].mean(axis=0)
         assert groups[-1, side] == pytest.approx(mean @ v / np.linalg.norm(mean) / np.linalg.norm(v), abs=1e-13)
     for wrong in (np.zeros(4), np.ones(3), [np.nan] * 4):
         with pytest.raises(rf.ProblemError, match="plus must be a non-zero vector with 4 entries"):
-            cosines(run, wrong, minus)
+            run.measures.cosines(wrong, minus)
 
 
 def test_neurons_align_with_the_class_sums_and_end_near_the_margin_directions():
@@ -101,26 +96,26 @@ def test_neurons_align_with_the_class_sums_and_end_near_the_margin_directions():
     run = rf.descend(rf.Problem(data, net, "exponential"), step=0.02, steps=20000, record=100)
     x_plus, x_minus = (data.X[data.y == s].sum(axis=0) for s in (1, -1))
     live = run.log_norms[-1] > -5
-    aligned = cosines(run, x_plus, x_minus)
+    aligned = run.measures.cosines(x_plus, x_minus)
     before = np.flatnonzero(run.loss > 0.99)[-1]
     # the class that is about to be fitted is aligned: its directions converge exponentially
     heavy = run.log_norms[before] > run.log_norms[before].max() - 3
     assert aligned[before, heavy].min() > 0.98
     limits = [solution.direction for solution in rf.margins.class_margins(data)]
-    late = cosines(run, *limits)
+    late = run.measures.cosines(*limits)
     assert late[-1, live].min() > 0.9
-    assert np.nanmax(group_angles(run)[-1]) < 180
+    assert np.nanmax(run.measures.group_angles[-1]) < 180
 
 
 def test_group_angles():
     net = rf.Network([[1.0, 0.0], [1.0, 1.0], [1.0, -1e-9], [0.0, -2.0], [0.0, 0.0]], [1.0, 1.0, 1.0, -1.0, -1.0])
     run = rf.descend(rf.Problem(rf.Dataset([[1.0, 0.0]], [1]), net), step=0.1, steps=0)
-    found = group_angles(run)
+    found = run.measures.group_angles
     assert found[0, 0] == pytest.approx(45.0 + math.degrees(1e-9), abs=1e-12)
     assert np.isnan(found[0, 1])
     close = rf.Network([[1.0, 0.0], [1.0, 1e-9]], [1.0, 1.0])
     run = rf.descend(rf.Problem(rf.Dataset([[1.0, 0.0]], [1]), close), step=0.1, steps=0)
-    assert group_angles(run)[0, 0] == pytest.approx(math.degrees(1e-9), rel=1e-6)
+    assert run.measures.group_angles[0, 0] == pytest.approx(math.degrees(1e-9), rel=1e-6)
 
 
 # -- agreement --------------------------------------------------------------------------------------------
@@ -167,48 +162,122 @@ def test_training_enters_the_perfect_region_and_becomes_linear():
     # SBG: a leaky network with frozen second layer from small weights clusters into two directions
     net = rf.initialize(2, width=20, scheme="two-sign", scale=1e-4, slope=0.25)
     run = rf.descend(rf.Problem(two_clouds(), net, train="first"), "sgd", step=0.05, epochs=100, batch=1, record=80)
-    entrance = agreement_entrance(run, perfect=True)
+    entrance = run.measures.agreement_entrance(perfect=True)
     assert entrance is not None
     assert 0 < entrance < len(run) - 1
     for k in range(len(run)):
         found = agreement(run.problem.data, run.network(k))
         assert k < entrance or found.perfect
     assert not agreement(run.problem.data, run.network(entrance - 1)).perfect
-    assert agreement_entrance(run) == entrance
-    train, test = linear_fraction(run), linear_fraction(run, two_clouds(1).X)
+    assert run.measures.agreement_entrance() == entrance
+    train, test = run.measures.linear_fraction(), run.measures.linear_fraction(two_clouds(1).X)
     assert train[0] < 0.2
     assert train[-1] == 1.0
     assert test[-1] == 1.0
-    assert (linear_fraction(run, sharp=True) >= train).all()
+    assert (run.measures.linear_fraction(sharp=True) >= train).all()
     short = rf.descend(run.problem, step=0.05, steps=0)
-    assert agreement_entrance(short) is None
+    assert short.measures.agreement_entrance() is None
 
 
-# -- the inequalities of stochastic descent ---------------------------------------------------------------
+# -- one view of a run ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("loss", ["logistic"])
-def test_every_step_of_sgd_obeys_its_inequalities(seed, loss):
-    net = rf.initialize(2, width=6, scheme="two-sign", scale=0.3, slope=0.2, seed=seed)
-    problem = rf.Problem(two_clouds(seed, 12), net, loss, train="first")
-    steps = 10 * 12
-    run = rf.descend(problem, "sgd", step=0.1, steps=steps, batch=1, seed=seed, record=range(steps + 1))
-    found = sgd_steps(run)
-    assert found.norm_slack.min() > -1e-9  # SBG-T4.1 (i)
-    assert found.growth_slack.min() > -1e-9  # (ii)
-    assert np.array_equal(np.sort(found.sample.reshape(10, 12)), np.tile(np.arange(12), (10, 1)))
-    for t in (0, 7, 55):
-        i = found.sample[t]
-        margin = run.network(t).margins(problem.data)[i]
-        assert found.loss[t] == pytest.approx(math.log1p(math.exp(-margin)), rel=1e-10)
-    # (ii) is sharp up to the slopes: with every slope 1 the growth would be p eta v g w.z >= p eta v g
-    assert found.growth_slack.max() > 0
+def test_a_run_has_one_view_and_every_snapshot_is_made_once(monkeypatch):
+    run = rf.descend(random_problem(1), step=0.1, steps=20)
+    made = []
+    init = Network.__init__
+    monkeypatch.setattr(Network, "__init__", lambda self, *args, **kw: (made.append(1), init(self, *args, **kw))[1])
+    seen = run.measures
+    assert isinstance(seen, Measures)
+    assert run.measures is seen
+    for _ in range(2):
+        run.margins(), run.normalized_margin(), run.stable_rank(), run.cluster_radius()
+        assert (len(seen.agreements), seen.log_output.size, run.final.p) == (len(run), len(run), run.p)
+    assert len(made) == len(run)
+    assert seen.margins is seen.margins
+    assert len(list(run.networks())) == len(run)
+    more = run.with_records([(float(run.log_time[3]) + 1e-3, run.network(3))])
+    assert [more.network(k) is run.network(j) for k, j in ((3, 3), (5, 4), (-1, -1))] == [True] * 3
+    assert len(made) == len(run)
+    np.testing.assert_array_equal(np.delete(more.measures.margins, 4, axis=0), seen.margins)
 
 
-def test_sgd_steps_needs_the_run_it_is_about():
-    problem = random_problem(5)
-    with pytest.raises(rf.ProblemError, match="batch=1"):
-        sgd_steps(rf.descend(problem, step=0.1, steps=3))
-    with pytest.raises(rf.ProblemError, match="every iteration recorded"):
-        sgd_steps(rf.descend(problem.replace(train="first"), "sgd", batch=1, step=0.1, steps=30, record=3))
+def test_curves_that_are_handed_out_are_copies():
+    run = rf.descend(random_problem(2), step=0.1, steps=3)
+    for name in ("margins", "normalized_margin", "smoothed_margin", "stable_rank", "balance_drift", "cluster_radius"):
+        before = getattr(run.measures, name).copy()
+        getattr(run, name)()[:] = -7.0
+        np.testing.assert_array_equal(getattr(run.measures, name), before)
+
+
+def test_views_of_two_runs_have_nothing_in_common():
+    # Runs of equal length, made and thrown away: nothing may remember one for another.
+    problem = random_problem(4)
+    for step in (0.05, 0.1, 0.2) * 3:
+        run = rf.descend(problem, step=step, steps=5)
+        np.testing.assert_allclose(run.measures.q_min, [net.margins(problem.data).min() for net in run.networks()])
+        assert run.measures.run is run
+
+
+def test_outputs_at_unit_norm_are_those_of_the_normalised_network():
+    problem = random_problem(7, slope=0.2)
+    for train in ("both", "first"):
+        expected = problem.net.normalized(train).outputs(problem.data.X)
+        np.testing.assert_array_equal(problem.net.normalized_outputs(problem.data.X, train), expected)
+    run = rf.descend(problem, step=0.1, steps=3)
+    target = run.final.normalized().outputs(problem.data.X)
+    assert run.measures.output_error(target) == 0.0
+    assert run.measures.output_error(2 * target) == pytest.approx(0.5)
+
+
+# -- the late run ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def late_run():
+    net = rf.Network.balanced([[1, 0.1], [0.2, 2], [-1, 1.1], [1, -2.2]], [1, 1, -1, -1], log_scale=-30.0)
+    return rf.flow(rf.Problem(rf.dataset("EX1"), net), {"log_time": 300.0})
+
+
+def test_settled_is_when_the_classes_share_their_loss_as_in_the_limit(late_run):
+    seen, data = late_run.measures, late_run.problem.data
+    solutions = rf.margins.class_margins(data)
+    far = np.zeros(len(late_run))
+    for members, solution in zip((data.positives, data.negatives), solutions, strict=True):
+        share = np.exp(-late_run.margins()[:, members])
+        share /= share.sum(axis=1, keepdims=True)
+        far = np.maximum(far, np.abs(share - solution.dual[members] / solution.dual.sum()).sum(axis=1) / 2)
+    found = seen.settled(solutions)
+    half = late_run.log_time <= late_run.log_time[-1] / 2
+    assert far[half & (late_run.log_time >= found)].max() <= 0.1
+    before = np.flatnonzero(late_run.log_time < found)
+    assert seen.late[0] > before[-1] or far[before[-1]] > 0.1
+    # With multipliers that are never approached it is not seen at all.
+    wrong = [replace(one, dual=np.where(one.dual > 0, 0.0, 1.0)) for one in solutions]
+    assert seen.settled(tuple(wrong)) == math.inf
+
+
+def test_a_run_is_evaluated_between_its_records_wherever_it_comes_from(late_run, tmp_path):
+    late_run.save(tmp_path / "run.npz")
+    again = rf.Trajectory.load(tmp_path / "run.npz")
+    copied = pickle.loads(pickle.dumps(late_run))
+    assert (late_run.early is not None, again.early, copied.early) == (True, None, None)
+    early_end = late_run.phases[0].log_end
+    for log_time in (early_end - 0.5, early_end + 0.3, 200.0):
+        here = late_run.at(log_time=log_time)
+        for other in (again, copied):
+            np.testing.assert_array_equal(other.at(log_time=log_time).directions, here.directions)
+        k = int(np.searchsorted(late_run.log_time, log_time)) - 1
+        # Other methods have no flow between records: the one before is taken.
+        assert replace(late_run, method="gd").at(log_time=log_time) == late_run.network(k)
+        assert here != late_run.network(k)
+
+
+def test_a_solved_early_phase_is_used(late_run):
+    problem = late_run.problem
+    early = rf.align(problem)
+    given = rf.limit(problem, alignment=early, optimum=False)
+    assert given.trajectory.early is early
+    assert given.margin == rf.limit(problem, optimum=False).margin
+    with pytest.raises(rf.ProblemError, match="belongs to another problem"):
+        rf.limit(problem.replace(loss="exponential"), alignment=early)

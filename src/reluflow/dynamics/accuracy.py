@@ -19,16 +19,18 @@ take the end that speaks for the claim.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..dynamics import Trajectory
-from ..dynamics.flow.field import SHRUNK
 from ..problem import Dataset
 from ..problem.types import Array
+from .trajectory import SHRUNK
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
 
 _EPS = 2.0**-52
 _UNITS = 8.0  # units in the last place that a few operations may cost
@@ -56,7 +58,15 @@ def margin_rounding(data: Dataset, neurons: int) -> float:
 
 
 class Accuracy:
-    """Error bounds of a run, record by record where they differ. All are absolute, also those of logarithms."""
+    """Error bounds of a run, record by record where they differ. All are absolute, also those of logarithms.
+
+    >>> from reluflow import Dataset, Network, Problem, flow
+    >>> data = Dataset([[2.0, 1.0], [-3.0, -1.0]], [1, -1])
+    >>> far = Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-1e7))
+    >>> found = flow(far, {"log_time": 20.0}).measures.error
+    >>> bool(1e-7 < found.sizes < 2e-7), bool(found.log_time[1] < 1e-13)
+    (True, True)
+    """
 
     def __init__(self, run: Trajectory) -> None:
         self.run = run
@@ -140,18 +150,4 @@ class Accuracy:
         with np.errstate(over="ignore", invalid="ignore"):
             scale = np.exp(-(1 if run.problem.train == "first" else 2) * run.log_norm)
             # dq = dlog L l/g, and l/g <= 2 log 2 for q >= 0
-            return np.asarray(1.4 * self.log_loss * scale + 2 * self.sizes * np.abs(run.smoothed_margin()))
-
-
-@lru_cache(maxsize=4)
-def accuracy(run: Trajectory) -> Accuracy:
-    """Return the error bounds of a run, computed once.
-
-    >>> from reluflow import Dataset, Network, Problem, flow
-    >>> data = Dataset([[2.0, 1.0], [-3.0, -1.0]], [1, -1])
-    >>> far = Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-1e7))
-    >>> found = accuracy(flow(far, {"log_time": 20.0}))
-    >>> bool(1e-7 < found.sizes < 2e-7), bool(found.log_time[1] < 1e-13)
-    (True, True)
-    """
-    return Accuracy(run)
+            return np.asarray(1.4 * self.log_loss * scale + 2 * self.sizes * np.abs(run.measures.smoothed_margin))
