@@ -1,25 +1,14 @@
 """``reluflow align``: the table, the document, the picture."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Network, example
-from reluflow.cli.app import app
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["align", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "align"), partial(cli.document, "align")
 
 
 def test_the_text_names_fates_extrema_and_bounds():
@@ -76,12 +65,8 @@ def test_picture(tmp_path, data):
         (["EX1", "--train", "second"], "--train second"),
     ],
 )
-def test_bad_input(arguments, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr.replace("\n", " ")
-    assert "Traceback" not in result.output
+def test_bad_input(arguments, words, tmp_path):
+    assert "Traceback" not in cli.refused(tmp_path, words, "align", *arguments).output
 
 
 def test_network_of_another_dimension(tmp_path):

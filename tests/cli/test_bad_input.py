@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from helpers.cli import run
 from reluflow import DataError, ReluflowError, dataset
-from reluflow.cli.app import app
 
 
 def npz(**arrays):
@@ -197,11 +196,11 @@ def refused(spoken):
     def check(spec, message):
         with pytest.raises(DataError, match=message) as info:
             dataset(spec)
-        result = CliRunner().invoke(app, ["data", "show", spec])
+        result = run("data", "show", spec)
         assert result.exit_code == 2
         assert result.stderr == f"reluflow: {spoken(info.value, 'data', 'show')}\n"
         assert result.stdout == ""
-        result = CliRunner().invoke(app, ["data", "show", "--json", spec])
+        result = run("data", "show", "--json", spec)
         assert result.exit_code == 2
         assert result.stderr == ""
         found = json.loads(result.stdout)

@@ -12,11 +12,10 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.cli import run
 from helpers.public import PUBLIC
-from reluflow.cli.app import app
 
 #: What a remedy begins with: every refusal tells the reader what to do.
 REMEDY = re.compile(
@@ -119,7 +118,7 @@ def test_a_bad_table_is_refused_with_a_remedy(tmp_path, spoken, content, message
     with pytest.raises(rf.DataError, match=f"(?s){re.escape(str(file))}.*({message})") as info:
         rf.check(file, width=2)
     teaches(str(info.value))
-    result = CliRunner().invoke(app, ["check", str(file), "--width", "2"])
+    result = run("check", str(file), "--width", "2")
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"reluflow: {spoken(info.value, 'check')}\n")
     assert file.read_bytes() == raw
     assert os.listdir(tmp_path) == ["t.csv"]
@@ -145,7 +144,7 @@ def test_files_of_other_programs_are_named(tmp_path, spoken, name):
         rf.load(file)
     assert "CSV, TSV, NPZ, NPY or IDX is needed" in str(info.value)
     teaches(str(info.value))
-    result = CliRunner().invoke(app, ["data", "show", str(file)])
+    result = run("data", "show", str(file))
     assert (result.exit_code, result.stderr) == (2, f"reluflow: {spoken(info.value, 'data', 'show')}\n")
 
 

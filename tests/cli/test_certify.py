@@ -2,25 +2,15 @@
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Network, Undecided, example
-from reluflow.cli.app import app
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["certify", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "certify"), partial(cli.document, "certify")
 
 
 @pytest.mark.parametrize(("name", "slope"), [("D1", 0.5), ("D6", 0.5), ("D8", 0.2)])

@@ -1,32 +1,24 @@
 """``reluflow certify --network model.pt --slope 0 --features feats.npz``."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli.app import app
+from helpers import cli
 from reluflow.deep import problem_from_torch
 
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch==2.13.0 runs these tests")
 nn = torch.nn
-runner = CliRunner()
 
 
 def of(folder):
     return "--network", folder / "model.pt", "--slope", 0
 
 
-def run(*arguments):
-    return runner.invoke(app, ["certify", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "certify"), partial(cli.document, "certify")
 
 
 @pytest.fixture
@@ -134,8 +126,8 @@ def test_explain_and_check_start_from_a_checkpoint(files):
     folder, model, data = files
     arguments = [str(folder / "feats.npz"), "--network", str(folder / "model.pt"), "--slope", "0", "--json"]
     for verb, options in (("check", ["--paper", "PL"]), ("explain", ["--max-steps", "5"])):
-        result = runner.invoke(app, [verb, *arguments, *options])
+        result = cli.run(verb, *arguments, *options)
         found = json.loads(result.stdout)
         assert found["problem"]["fingerprint"] == problem_from_torch(model, data).fingerprint()
     assert "--slope 0" in found["command"]
-    assert runner.invoke(app, ["check", *arguments[:3]]).exit_code == 2
+    assert cli.run("check", *arguments[:3]).exit_code == 2

@@ -1,28 +1,14 @@
 """``reluflow claims``, ids in any case, and what all verbs share: built-in data, flags, width of the text."""
 
 import io
-import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli.app import app
+from helpers.cli import document, run
 from reluflow.experiments import experiment
 from reluflow.theory import claim, claims, not_computable
-
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, list(map(str, arguments)))
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
 
 
 def test_every_statement_is_listed():

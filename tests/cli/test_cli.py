@@ -12,28 +12,13 @@ import typer
 from typer.testing import CliRunner
 
 import reluflow
+from helpers.cli import document, process, run
 from reluflow import Dataset, NotSeparable, Undecided, load, save
 from reluflow.cli.app import app
 from reluflow.cli.common import Command
 from reluflow.data import CONSTRUCTIONS, Fetched, example, examples, make
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes as on Unix")
-
-
-def run(*args):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def run_process(*args, **options):
-    command = [sys.executable, "-m", "reluflow", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
-
-
-def document(result):
-    assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert found["schema"] == 1
-    return found
 
 
 def leaves(command, path=()):
@@ -79,7 +64,7 @@ def test_a_verb_that_does_not_exist():
 def test_version():
     assert run("--version").stdout == f"reluflow {reluflow.__version__}\n"
     for args in (("--version", "--json"), ("--json", "--version")):
-        assert document(run(*args)) == {"schema": 1, "version": reluflow.__version__}
+        assert json.loads(run(*args).stdout) == {"schema": 1, "version": reluflow.__version__}
 
 
 def test_unknown_options_and_missing_arguments():
@@ -106,7 +91,7 @@ def test_start_loads_nothing_heavy():
 
 
 def test_python_dash_m_and_the_script_are_one_command():
-    assert run_process("--version").stdout == f"reluflow {reluflow.__version__}\n"
+    assert process("--version").stdout == f"reluflow {reluflow.__version__}\n"
 
 
 def test_completion_script(monkeypatch):
@@ -118,7 +103,7 @@ def test_completion_script(monkeypatch):
 
 def test_completion_of_verbs():
     words = {"_RELUFLOW_COMPLETE": "complete_bash", "COMP_WORDS": "reluflow data ", "COMP_CWORD": "2"}
-    done = run_process(env={**os.environ, **words})
+    done = process(env={**os.environ, **words})
     assert done.stdout.split() == ["list", "show", "make", "fetch"]
 
 
@@ -185,7 +170,7 @@ def test_a_bug_is_not_hidden(failing):
 
 def test_a_mistake_in_a_real_process(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,y\n1,x,1\n")
-    done = run_process("data", "show", tmp_path / "a.csv")
+    done = process("data", "show", tmp_path / "a.csv")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"reluflow: {tmp_path / 'a.csv'}, line 2, column 2 ('b'): 'x' is not a number.")
@@ -236,7 +221,7 @@ def test_full_disk():
 
 def test_a_terminal_that_knows_only_ascii(tmp_path):
     (tmp_path / "grün.csv").write_text("höhe,y\n1,1\n")
-    done = run_process("data", "show", "grün.csv", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    done = process("data", "show", "grün.csv", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert "gr\\xfcn.csv" in done.stdout
 
@@ -245,7 +230,7 @@ def test_a_terminal_that_knows_only_ascii(tmp_path):
 
 
 def test_list():
-    found = document(run("data", "list", "--json"))
+    found = document("data", "list")
     assert [item["name"] for item in found["constructions"]] == list(CONSTRUCTIONS)
     assert [item["name"] for item in found["examples"]] == list(examples())
     assert [item["name"] for item in found["images"]] == ["mnist", "digits"]
@@ -258,7 +243,7 @@ def test_list():
 
 
 def test_show_as_json():
-    found = document(run("data", "show", "EX1", "--json", "--rows", "2"))
+    found = document("data", "show", "EX1", "--rows", "2")
     data = example("EX1").data
     assert {key: found["data"][key] for key in ("name", "n", "d", "positives", "negatives", "fingerprint")} == {
         "name": "EX1",
@@ -275,7 +260,7 @@ def test_show_as_json():
 
 def test_show_every_example():
     for name in examples():
-        found, ex = document(run("data", "show", name, "--json")), example(name)
+        found, ex = document("data", "show", name), example(name)
         if "strictly_orthogonally_separable" in ex.predicates:
             known = ex.predicates["strictly_orthogonally_separable"]
             assert found["data"]["strictly_orthogonally_separable"] is known
@@ -299,7 +284,7 @@ def test_show_as_text(tmp_path):
 
 def test_show_maps_labels_as_told(tmp_path):
     (tmp_path / "a.csv").write_text("1,2,-1\n3,4,-2\n")
-    found = document(run("data", "show", tmp_path / "a.csv", "--positive", "-2", "--negative", "-1", "--json"))
+    found = document("data", "show", tmp_path / "a.csv", "--positive", "-2", "--negative", "-1")
     assert found["first"]["y"] == [-1.0, 1.0]
     result = run("data", "show", tmp_path / "a.csv", "--positive", "-2")
     assert result.exit_code == 2
@@ -315,7 +300,7 @@ def test_names_with_markup_are_printed_as_they_are(tmp_path):
 def test_make(tmp_path, ending):
     file = tmp_path / f"p.{ending}"
     expected = make("phuong", n=20, seed=3)
-    found = document(run("data", "make", "phuong", "n=20", "seed=3", "--out", file, "--json"))
+    found = document("data", "make", "phuong", "n=20", "seed=3", "--out", file)
     assert found == {
         "schema": 1,
         "file": str(file),
@@ -373,5 +358,5 @@ def test_fetch_says_whether_it_was_there(tmp_path, monkeypatch):
     monkeypatch.setattr("reluflow.data.fetch_mnist", lambda source: Fetched(tmp_path, next(answers)))
     assert "MNIST is now in" in run("data", "fetch", "mnist").stdout
     assert "MNIST is there already" in run("data", "fetch", "mnist").stdout
-    found = document(run("data", "fetch", "mnist", "--json"))
+    found = document("data", "fetch", "mnist")
     assert found == {"schema": 1, "name": "mnist", "folder": str(tmp_path), "fresh": True}

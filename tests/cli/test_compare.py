@@ -2,28 +2,20 @@
 
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli.app import app
+from helpers import cli
 from reluflow.problem import Interrupted
 from reluflow.report import function_distance
 
-runner = CliRunner()
 START = rf.Network([[1.0, 0.5], [-1.0, -0.4], [-1.0, -0.41], [-0.1, 3.0]], [1.0, -1.0, -0.5, 0.0])
 
 
-def run(*arguments):
-    return runner.invoke(app, ["compare", *map(str, arguments)])
-
-
-def document(*arguments, code=0):
-    result = run(*arguments, "--json")
-    assert result.exit_code == code, (result.stdout, result.stderr)
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "compare"), partial(cli.document, "compare")
 
 
 @pytest.fixture

@@ -3,25 +3,15 @@
 import json
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli.app import app
+from helpers import cli
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["descend", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "descend"), partial(cli.document, "descend")
 
 
 def test_the_text_says_how_it_ended(tmp_path):

@@ -1,9 +1,8 @@
 """A file with another ending than what goes into it is refused before the work begins."""
 
 import pytest
-from typer.testing import CliRunner
 
-from reluflow.cli.app import app
+from helpers.cli import run
 
 LONG = ("--width", "5000", "--log-scale", "-3000")  # would take much longer than the test may
 
@@ -25,7 +24,7 @@ LONG = ("--width", "5000", "--log-scale", "-3000")  # would take much longer tha
 @pytest.mark.parametrize("name", ["x.doc", "x"])
 def test_a_wrong_ending_is_refused_first(tmp_path, arguments, option, need, name):
     file = tmp_path / name
-    done = CliRunner().invoke(app, [*arguments, option, str(file)])
+    done = run(*arguments, option, str(file))
     assert done.exit_code == 2
     said = " ".join(done.output.split())
     assert f"{option} {file}" in said
@@ -35,7 +34,7 @@ def test_a_wrong_ending_is_refused_first(tmp_path, arguments, option, need, name
 
 def test_a_run_as_a_table(tmp_path):
     file = tmp_path / "run.csv"
-    done = CliRunner().invoke(app, ["descend", "EX1", "--step", "0.1", "--steps", "3", "--save", str(file)])
+    done = run("descend", "EX1", "--step", "0.1", "--steps", "3", "--save", str(file))
     assert done.exit_code == 0, done.output
     head, *rows = file.read_text().splitlines()
     assert head.startswith("log_time,log_loss")

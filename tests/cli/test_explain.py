@@ -4,25 +4,10 @@ import json
 import shlex
 
 import pytest
-from typer.testing import CliRunner
 
+from helpers.cli import document, run
 from reluflow import example
-from reluflow.cli.app import app
 from reluflow.margins import class_margins
-
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, list(map(str, arguments)))
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert found["schema"] == 1
-    return found
 
 
 def test_explain_needs_no_data():

@@ -2,27 +2,17 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Dataset, Network, Problem, ProblemError, Trajectory, example, initialize, save
-from reluflow.cli.app import app
 from reluflow.cli.flow import parse_until
 from reluflow.dynamics import Until
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["flow", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "flow"), partial(cli.document, "flow")
 
 
 @pytest.fixture
@@ -165,12 +155,8 @@ def test_until_teaches(text, words):
         (["EX1", "--width", 0], "width must be a positive integer"),
     ],
 )
-def test_bad_input(arguments, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr.replace("\n", " ")
-    assert list(tmp_path.iterdir()) == []
+def test_bad_input(arguments, words, tmp_path):
+    cli.refused(tmp_path, words, "flow", *arguments)
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path):

@@ -2,25 +2,15 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from helpers import cli
 from reluflow import Dataset, Network, Trajectory, example, kkt, save
-from reluflow.cli.app import app
 
-runner = CliRunner()
-
-
-def run(*arguments):
-    return runner.invoke(app, ["limit", *map(str, arguments)])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+run, document = partial(cli.run, "limit"), partial(cli.document, "limit")
 
 
 def given(tmp_path, X, y, W, a):
@@ -112,12 +102,8 @@ def test_undecided_as_json(tmp_path):
         (["absent.csv"], "no file"),
     ],
 )
-def test_bad_input(arguments, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert words in result.stderr.replace("\n", " ")
-    assert list(tmp_path.iterdir()) == []
+def test_bad_input(arguments, words, tmp_path):
+    cli.refused(tmp_path, words, "limit", *arguments)
 
 
 def test_frozen_second_layer(tmp_path):

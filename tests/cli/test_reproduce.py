@@ -1,31 +1,23 @@
 """reluflow reproduce."""
 
 import json
-import subprocess
-import sys
 
-from typer.testing import CliRunner
-
-from reluflow.cli.app import app
-
-
-def call(*arguments, cwd=None):
-    return subprocess.run([sys.executable, "-m", "reluflow", *arguments], capture_output=True, text=True, cwd=cwd)
+from helpers.cli import process, run
 
 
 def test_one_quick(tmp_path):
-    done = call("reproduce", "sbg-f4", "--quick", cwd=tmp_path)
+    done = process("reproduce", "sbg-f4", "--quick", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "SBG-F4" in done.stdout
     assert (tmp_path / "reproduction-quick" / "SBG-F4.png").stat().st_size > 1000
-    again = call("reproduce", "SBG-F4", "--quick", "--json", cwd=tmp_path)
+    again = process("reproduce", "SBG-F4", "--quick", "--json", cwd=tmp_path)
     document = json.loads(again.stdout)
     assert document["schema"] == 1
     assert document["outcomes"][0]["state"] == "kept"
 
 
 def test_list():
-    done = call("reproduce", "--list", "--paper", "LL", "--json")
+    done = process("reproduce", "--list", "--paper", "LL", "--json")
     ids = [one["id"] for one in json.loads(done.stdout)["experiments"]]
     assert ids[0] == "LL-F1-left"
     assert "LL-TAB1" in ids
@@ -39,7 +31,7 @@ def test_bad_input(tmp_path):
         (("SBG-F4", "--jobs", "0"), "jobs is 0"),
         (("SBG-F4", "--redraw"), "run it first"),
     ):
-        done = CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path / "out")])
+        done = run("reproduce", *arguments, "--out", str(tmp_path / "out"))
         assert done.exit_code == 2, done.stderr
         assert said in done.stderr
         assert "Traceback" not in done.stderr

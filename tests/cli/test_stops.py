@@ -10,9 +10,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.cli import run
 from reluflow.cli.app import app
 from reluflow.cli.common import in_options
 from reluflow.dynamics.flow.march import March
@@ -30,10 +30,6 @@ VERBS = {
     "predict": (),
     "descend": ("--step", "1e-6", "--steps", "1000000"),
 }
-
-
-def run(*args):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
 
 
 # -- out of time -------------------------------------------------------------------------------------

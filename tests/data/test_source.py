@@ -6,11 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.cli import document, run
 from reluflow import DataError, Dataset, ProblemError, load, save
-from reluflow.cli.app import app
 from reluflow.data import as_dataset, as_problem, dataset
 
 X = np.array([[2.0, 1.0], [1.0, 2.0], [-3.0, -1.0], [-1.0, -2.5]])
@@ -20,16 +19,6 @@ WHOLE = FRAME.assign(kind=["p", "p", "n", "n"])
 LABELS = {"p": 1, "n": -1}
 DATA = Dataset(X, Y)
 NET = {"width": 3, "slope": 0.1, "log_scale": -5.0, "seed": 2}
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def document(*arguments):
-    result = run(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
 
 
 @pytest.fixture
@@ -346,7 +335,7 @@ def test_axes_are_named_after_the_columns(tmp_path):
 
     problem = as_problem(pd.DataFrame(X, columns=["size", "cost $ x_"]), Y, **NET)
     plot_alignment(rf.align(problem), tmp_path / "p.svg")
-    from reluflow.report.alignment import axis_labels
+    from reluflow.report.pictures import axis_labels
 
     axes = Figure().subplots()
     axes.set(**axis_labels(problem.data))

@@ -1,6 +1,8 @@
 """Files are written at once or not at all."""
 
 import os
+import struct
+import zipfile
 
 import pytest
 
@@ -40,3 +42,13 @@ def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path):
     (tmp_path / "a.txt").chmod(0o400)
     with pytest.raises(ProblemError, match="cannot be written"), writing(tmp_path / "a.txt", ".txt") as file:
         file.write_text("new")
+
+
+@pytest.mark.parametrize("head", [b"{'descr': '<f8', 'shape': (((", b"(" * 900, b"'''abc", b"{]", b"\xff" * 9])
+def test_a_header_that_is_no_python_is_said_to_be_damaged(tmp_path, head):
+    # NumPy lets what its parser says through, and that is not only ValueError.
+    padded = head.ljust(1000) + b"\n"
+    with zipfile.ZipFile(tmp_path / "net.npz", "w") as archive:
+        archive.writestr("W.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(padded)) + padded)
+    with pytest.raises(ProblemError, match="cannot be read as NPZ"):
+        Network.load(tmp_path / "net.npz")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from reluflow.report.page.charts import _cosines
+from reluflow.report.page.curves import _cosines
 from reluflow.report.page.plane import movie
-from reluflow.report.svg import linear_ticks, log_ticks
 from reluflow.theory import Facts
 from reluflow.theory.compare import Sight, sights
 
@@ -288,11 +287,3 @@ def test_the_cosines_of_all_pairs_are_drawn(ex1, tmp_path):
         assert (float(bars[0]) - left) / (right - left) == pytest.approx(0.74, abs=0.03)
     ex1.html(tmp_path / "page.html")
     assert "Cosines between pairs of neurons" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
-def test_ticks_are_distinct_and_inside():
-    for low, high in ((-3.0, 40.0), (-0.4, -0.3), (-15.5, -11.0), (0.0, 10.0), (-60.0, 5.0)):
-        for found in (log_ticks(low, high, 8), linear_ticks(low, high)):
-            assert 2 <= len(found) <= 13
-            assert len({tick[1:] for tick in found}) == len(found)
-            assert all(low - 1e-9 <= tick[0] <= high + 1e-9 for tick in found)

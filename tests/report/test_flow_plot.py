@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reluflow import Dataset, Network, Problem, ProblemError, align, descend, example, flow, initialize, limit, make
 from reluflow.report import axis_place, plot_flow, plot_limit
-from reluflow.report.flow import finer
+from reluflow.report.charts import finer
 
 
 def titles(figure):

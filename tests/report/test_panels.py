@@ -52,6 +52,44 @@ def test_regions_draw_the_zero_set(axes):
     assert any(np.allclose(place, 0.25) for place in places)
 
 
+def lines(axes):
+    return [path.vertices for each in axes.collections for path in each.get_paths() if len(path.vertices) > 1]
+
+
+def test_the_zero_set_is_drawn_in_the_window_of_the_axes(axes):
+    axes.set(xlim=(-1, 1), ylim=(0, 2))
+    panels.zero_set(axes, lambda x: 1e-30 * (x[:, 0] - x[:, 1] + 1.0), label="line")
+    (found,) = lines(axes)
+    np.testing.assert_allclose(found[:, 0] - found[:, 1], -1.0, atol=1e-9)
+    assert np.ptp(found[:, 1]) == pytest.approx(2.0)
+    assert axes.lines[-1].get_label() == "line"
+
+
+def test_where_a_network_vanishes_on_a_cone_the_rim_is_drawn(axes):
+    # ReLU(x1) - ReLU(x2) vanishes on the third quadrant, up to rounding, and on the diagonal of the first.
+    axes.set(xlim=(-1, 1), ylim=(-1, 1))
+    rounding = 1e-17
+
+    def values(x):
+        return np.maximum(x[:, 0], 0.0) - np.maximum(x[:, 1], 0.0) + rounding * np.sin(1e3 * x[:, 0])
+
+    panels.zero_set(axes, values)
+    found = np.concatenate(lines(axes))
+    assert np.abs(values(found)).max() < 1e-7
+    inside = (found < -0.02).all(axis=1)
+    assert not inside.any()
+    assert (found[:, 0] > 0.9).any()
+    assert (found < -0.9).any(axis=0).all()
+    assert panels.decided(values(np.array([[-0.5, -0.4], [0.5, 0.2], [-1.0, 1.0]]))).tolist() == [0, 1, -1]
+
+
+def test_what_has_one_sign_or_none_has_no_zero_set(axes):
+    panels.zero_set(axes, lambda x: np.ones(len(x)))
+    panels.zero_set(axes, lambda x: np.zeros(len(x)))
+    panels.regions(axes, lambda x: np.zeros(len(x)), (-1.0, 1.0))
+    assert not lines(axes)
+
+
 def test_regions_without_a_boundary(axes):
     panels.regions(axes, lambda x: np.ones(len(x)), (-1.0, 1.0), (-2.0, 2.0))
     assert axes.get_ylim() == (-2.0, 2.0)
@@ -65,11 +103,10 @@ def test_the_rest_draws(axes):
     panels.row_plane(next(spots), np.eye(3)[:, :2], [1, -1, 0])
     panels.band(next(spots), [0, 1], [0, 0], [1, 1], [2, 2], kind=9)
     panels.curve(next(spots), [0, 1], [0, 1], marks=True, label="curve")
-    panels.heat(next(spots), [[1.0, -2.0], [np.nan, 0.0]])
     panels.image(next(spots), np.arange(9.0))
     panels.table(next(spots), ("a", "b"), [(1, "two")])
     assert len(grid[0, 1].patches) == 10
     assert [text.get_text() for text in grid[0, 2].get_legend().get_texts()] == ["a > 0", "a < 0", "a = 0"]
     assert grid[0, 1].get_title() == "singular values of W"
-    assert grid[1, 2].images[0].get_array().shape == (3, 3)
+    assert grid[1, 1].images[0].get_array().shape == (3, 3)
     figure.canvas.draw()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
+from .common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 from .output import PICTURES, check_target, write
 from .theory import BUILT_IN
 
@@ -33,6 +33,7 @@ def align(
     from ..dynamics import align as solve
     from ..problem import Interrupted, OutOfTime, Undecided
     from ..problem import time_limit as within
+    from ..problem.progress import busy
     from ..report import plot_alignment
     from ..sectors import ExtremalDirections, alignment_constants, extremal_directions
 
@@ -53,34 +54,8 @@ def align(
         except KeyboardInterrupt:
             trouble = Interrupted("interrupted; what was found so far is kept.")
     write("--plot", plot, lambda path: plot_alignment(early, path))
-    rows = _groups(early, ends)
-    document = {
-        "problem": {"fingerprint": problem.fingerprint(), "n": problem.data.n, "d": problem.data.d, "p": early.p},
-        "fates": {fate: early.fates.count(fate) for fate in sorted(set(early.fates))},
-        "groups": rows,
-        "extremal_directions": {
-            "complete": ends.complete,
-            "directions": [{"kind": e.kind, "value": e.value, "direction": e.direction} for e in ends],
-        },
-        "last_event": early.last_event.max(),
-        "bounds": bounds,
-        "events": int(early.n_events.sum()),
-        "nonunique": [int(j) for j in early.nonunique.nonzero()[0]],
-        "neurons": [
-            {
-                "fate": early.fates[j],
-                "sign": int(early.signs[j]),
-                "direction": early.direction[j],
-                "log_gain": early.log_gain[j],
-                "growth": early.growth[j],
-                "last_event": early.last_event[j],
-                "events": int(early.n_events[j]),
-            }
-            for j in range(early.p)
-        ],
-        "plot": plot,
-    }
-    finish(json, document, lambda out: _print(out, early, ends, rows, document), trouble)
+    document = {**early.to_dict(ends), "bounds": bounds, "plot": plot}
+    finish(json, document, lambda out: _print(out, early, ends, document), trouble)
 
 
 def _bounds(problem: Problem, bounds: AlignmentConstants) -> dict[str, Any] | None:
@@ -94,38 +69,11 @@ def _bounds(problem: Problem, bounds: AlignmentConstants) -> dict[str, Any] | No
     return {"t_1": bounds.t_1, "t_1_sharp": bounds.t_1_sharp}
 
 
-def _groups(early: Alignment, ends: ExtremalDirections) -> list[dict[str, Any]]:
-    """Neurons with the same fate, sign and final sector, and which extremal direction they reached."""
-    import numpy as np
-
-    rows = []
-    for group in early.groups:
-        for fate in dict.fromkeys(early.fates[j] for j in group.neurons):
-            members = [int(j) for j in group.neurons if early.fates[j] == fate]
-            direction = early.direction[members[0]]
-            kind = "max" if group.sign > 0 else "min"
-            cosines = [float(e.direction @ direction) if e.kind == kind else -2.0 for e in ends]
-            best = int(np.argmax(cosines)) if cosines else -1
-            turned = fate in ("aligned", "sliding", "shrinking")
-            rows.append(
-                {
-                    "fate": fate,
-                    "sign": int(group.sign),
-                    "neurons": members,
-                    "direction": direction if turned else None,
-                    "extremal": best if turned and best >= 0 and cosines[best] > 1 - 1e-9 else None,
-                    "growth": early.growth[members[0]],
-                    "last_event": float(early.last_event[members].max()),
-                }
-            )
-    return sorted(rows, key=lambda row: (-len(row["neurons"]), row["fate"]))
-
-
-def _print(
-    out: Console, early: Alignment, ends: ExtremalDirections, rows: list[dict[str, Any]], document: dict[str, Any]
-) -> None:
+def _print(out: Console, early: Alignment, ends: ExtremalDirections, document: dict[str, Any]) -> None:
+    from ..problem.tables import number, sign_word, vector
     from ..problem.words import count
 
+    rows = document["groups"]
     out.print(repr(early.problem))
     out.print(repr(early))
     out.print()
@@ -133,7 +81,7 @@ def _print(
     print_table(
         out,
         ("extremal", "of G", "value", "direction"),
-        [(k, e.kind, f"{e.value:.6g}", _vector(e.direction)) for k, e in enumerate(ends)],
+        [(k, e.kind, f"{e.value:.6g}", vector(e.direction)) for k, e in enumerate(ends)],
         title=f"Strict local extrema of G on the sphere ({how})",
     )
     out.print()
@@ -143,10 +91,10 @@ def _print(
         [
             (
                 len(row["neurons"]),
-                "+" if row["sign"] > 0 else "-" if row["sign"] < 0 else "0",
+                sign_word(row["sign"]),
                 row["fate"],
-                f"{row['growth']:.4g}",
-                f"{row['last_event']:.6g}",
+                number(row["growth"], 4),
+                number(row["last_event"]),
                 _reaches(row),
             )
             for row in rows[:20]
@@ -158,10 +106,10 @@ def _print(
     out.print()
     bounds = document["bounds"]
     if bounds is None:
-        out.print(f"Last event at t = {document['last_event']:.6g}. The bounds t_1 and t_1' do not apply here.")
+        out.print(f"Last event at t = {number(document['last_event'])}. The bounds t_1 and t_1' do not apply here.")
     else:
         out.print(
-            f"Last event at t = {document['last_event']:.6g}; bounds: t_1' = {bounds['t_1_sharp']:.6g}, "
+            f"Last event at t = {number(document['last_event'])}; bounds: t_1' = {bounds['t_1_sharp']:.6g}, "
             f"t_1 = {bounds['t_1']:.6g}."
         )
     if document["nonunique"]:
@@ -172,12 +120,9 @@ def _print(
 
 
 def _reaches(row: dict[str, Any]) -> str:
+    from ..problem.tables import vector
+
     if row["direction"] is None:
         return "-"
     name = f"extremal {row['extremal']}" if row["extremal"] is not None else "no strict extremum"
-    return f"{name} {_vector(row['direction'])}"
-
-
-def _vector(v: Any) -> str:
-    shown = ", ".join(f"{x:.4g}" for x in v[:4])
-    return f"({shown}{', ...' if len(v) > 4 else ''})"
+    return f"{name} {vector(row['direction'])}"

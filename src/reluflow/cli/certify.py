@@ -8,24 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import (
-    NETWORK_HELP,
-    Bias,
-    BiasValue,
-    Center,
-    Delimiter,
-    DropColumns,
-    Json,
-    Label,
-    Negative,
-    Positive,
-    Standardize,
-    busy,
-    emit,
-    fed_by,
-    print_table,
-    read_data,
-)
+from .common import NETWORK_HELP, Json, emit, fed_by, noted, print_table, with_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,32 +16,26 @@ if TYPE_CHECKING:
     from ..problem import Dataset, Network, Problem
 
 
+@with_table
 def _read(
     data: Annotated[
         str | None,
         typer.Argument(metavar="DATA", help="A file or a name, as for the other verbs.", show_default=False),
     ] = None,
-    label: Label = None,
-    negative: Negative = None,
-    positive: Positive = None,
-    delimiter: Delimiter = None,
-    drop_columns: DropColumns = None,
-    center: Center = False,
-    standardize: Standardize = False,
-    bias: Bias = False,
-    bias_value: BiasValue = None,
+    *,
+    table: dict[str, Any],
     features: Annotated[
         Path | None, typer.Option(help="The data as a file of features (NPZ with X and y), in place of DATA.")
     ] = None,
 ) -> Dataset:
     """Find the data, under either name."""
+    from ..data import as_dataset
     from ..problem import DataError
 
     if (data is None) == (features is None):
         given = "both were given" if data is not None else "neither was given"
         raise DataError(f"the data are either DATA or --features FILE, and {given}.")
-    source = str(features) if data is None else data
-    return read_data(source, label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
+    return noted(as_dataset(str(features) if data is None else data, **table))
 
 
 @fed_by(_read)
@@ -179,6 +156,7 @@ def _steps(
 def _collect(document: dict[str, Any], steps: Iterable[tuple[str, Callable[[], None]]]) -> int:
     """Do one step after the other until the time is up or Ctrl-C is pressed; returns the exit code."""
     from ..problem import Interrupted, OutOfTime
+    from ..problem.progress import busy
 
     for what, work in steps:
         try:

@@ -1,6 +1,6 @@
 """What all verbs share.
 
-How to add a verb: one module ``cli/_NAME.py`` with one function::
+How to add a verb: one module ``cli/NAME.py`` with one function::
 
     @fed_by(read_data)                                      # or read_problem
     def margin(data: Dataset, json: Json = False) -> None:
@@ -10,7 +10,7 @@ How to add a verb: one module ``cli/_NAME.py`` with one function::
         solution = max_margin(data)
         emit(json, {"margin": solution.margin}, lambda out: out.print(f"margin {solution.margin:.6g}"))
 
-and one line in ``_app.py``: ``app.command(cls=Command)(margin)``. `fed_by` gives the command the arguments of the
+and one line in ``app.py``: ``app.command(cls=Command)(margin)``. `fed_by` gives the command the arguments of the
 reader in place of its first parameter, so that every verb takes its data, or its problem, in the same words; where
 `or_built_in` wraps the reader, DATA may be left out.
 `Command` turns every error of the reluflow family into a message on stderr and the exit code of the error, so a verb
@@ -30,7 +30,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -88,8 +87,7 @@ Bias = Annotated[bool, typer.Option("--bias", help="Append a constant column of 
 BiasValue = Annotated[float | None, typer.Option(help="The same with this value in place of one.")]
 
 
-def read_data(
-    data: Data,
+def table_options(
     label: Label = None,
     negative: Negative = None,
     positive: Positive = None,
@@ -99,24 +97,6 @@ def read_data(
     standardize: Standardize = False,
     bias: Bias = False,
     bias_value: BiasValue = None,
-) -> Dataset:
-    """Find the data a command was given, and say what may have been overlooked."""
-    from ..data import as_dataset
-
-    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
-    return noted(as_dataset(data, **options))
-
-
-def _table_options(
-    label: str | None,
-    negative: str | None,
-    positive: str | None,
-    delimiter: str | None,
-    drop_columns: list[str] | None,
-    center: bool,
-    standardize: bool,
-    bias: bool,
-    bias_value: float | None,
 ) -> dict[str, Any]:
     """Put the options about data into the words of `reluflow.data.as_dataset`."""
     from ..data import label_rule
@@ -132,6 +112,41 @@ def _table_options(
     }
 
 
+def with_table(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a reader take the `table_options` on the command line, after its first argument, and as ``table``."""
+    options, own = parameters(table_options), parameters(read)
+    first = next(iter(own))
+    del own["table"]
+
+    def reader(**arguments: Any) -> Any:
+        said = {name: arguments.pop(name) for name in options if name in arguments}
+        return read(table=table_options(**said), **arguments)
+
+    shown = {first: own.pop(first), **options, **own}
+    reader.__signature__ = inspect.Signature(list(shown.values()))  # type: ignore[attr-defined]
+    return reader
+
+
+def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters with their annotations evaluated, except where those exist for the type checker only."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        annotation = parameter.annotation
+        if isinstance(annotation, str) and annotation not in ("Dataset", "Problem"):
+            annotation = eval(annotation, function.__globals__)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        found[name] = parameter.replace(annotation=annotation, kind=kind)
+    return found
+
+
+@with_table
+def read_data(data: Data, *, table: dict[str, Any]) -> Dataset:
+    """Find the data a command was given, and say what may have been overlooked."""
+    from ..data import as_dataset
+
+    return noted(as_dataset(data, **table))
+
+
 def noted(data: Dataset) -> Dataset:
     """Say on stderr what may have been overlooked in the data, and return them."""
     for note in data.notes:
@@ -139,17 +154,11 @@ def noted(data: Dataset) -> Dataset:
     return data
 
 
+@with_table
 def read_problem(
     data: Data,
-    label: Label = None,
-    negative: Negative = None,
-    positive: Positive = None,
-    delimiter: Delimiter = None,
-    drop_columns: DropColumns = None,
-    center: Center = False,
-    standardize: Standardize = False,
-    bias: Bias = False,
-    bias_value: BiasValue = None,
+    *,
+    table: dict[str, Any],
     network: Annotated[
         Path | None, typer.Option(help=f"Start from this network instead of a draw: {NETWORK_HELP}")
     ] = None,
@@ -176,15 +185,14 @@ def read_problem(
     """Find the data and draw the network a command was given."""
     from ..data import as_dataset, as_problem
 
-    options = _table_options(label, negative, positive, delimiter, drop_columns, center, standardize, bias, bias_value)
     source: Any = data
     start: Any = network
     if network is not None:
         from ..deep import is_torch_file, problem_from_torch
 
         if is_torch_file(network):  # its biases may need a constant column
-            found = problem_from_torch(network, as_dataset(data, **options), slope=slope)
-            source, start, options = found.data, found.net, {}
+            found = problem_from_torch(network, as_dataset(data, **table), slope=slope)
+            source, start, table = found.data, found.net, {}
     problem = as_problem(
         source,
         network=start,
@@ -197,7 +205,7 @@ def read_problem(
         loss=loss,
         reduction=reduction,
         train=train,
-        **options,
+        **table,
     )
     noted(problem.data)
     return problem
@@ -205,7 +213,7 @@ def read_problem(
 
 def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a verb take the arguments of ``read`` on the command line, and what it reads as its first parameter."""
-    inputs = _parameters(read)
+    inputs = parameters(read)
 
     def decorate(verb: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(verb)
@@ -213,7 +221,7 @@ def fed_by(read: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable
             source = {name: arguments.pop(name) for name in inputs}
             verb(read(**source), **arguments)
 
-        shown = {**inputs, **dict(list(_parameters(verb).items())[1:])}
+        shown = {**inputs, **dict(list(parameters(verb).items())[1:])}
         # Typer reads the signature for names and defaults, and the annotations for types.
         command.__signature__ = inspect.Signature(list(shown.values()))  # type: ignore[attr-defined]
         command.__annotations__ = {name: parameter.annotation for name, parameter in shown.items()}
@@ -228,23 +236,11 @@ def or_built_in(read: Callable[..., Any], data: str) -> Callable[..., Any]:
     def reader(**arguments: Any) -> Any:
         return read(**arguments)
 
-    found = _parameters(read)
+    found = parameters(read)
     annotation = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=True)]
     found["data"] = found["data"].replace(default=data, annotation=annotation)
     reader.__signature__ = inspect.Signature(list(found.values()))  # type: ignore[attr-defined]
     return reader
-
-
-def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters with their annotations evaluated, except where those exist for the type checker only."""
-    found = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        annotation = parameter.annotation
-        if isinstance(annotation, str) and annotation not in ("Dataset", "Problem"):
-            annotation = eval(annotation, function.__globals__)
-        kind = inspect.Parameter.KEYWORD_ONLY
-        found[name] = parameter.replace(annotation=annotation, kind=kind)
-    return found
 
 
 def emit(json: bool, document: Mapping[str, Any], text: Callable[[Console], None]) -> None:
@@ -283,23 +279,19 @@ def console(stderr: bool = False) -> Console:
 
 def print_table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
     """Print a table that is readable without colour and at 80 columns; the last column wraps."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
+    from ..problem.tables import table
 
     if title:
         out.print(title)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for k, column in enumerate(columns):
-        table.add_column(column, no_wrap=k < len(columns) - 1, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    out.print(table, soft_wrap=False)
+    out.print(table(columns, rows), soft_wrap=False)
 
 
-def busy(what: str) -> AbstractContextManager[object]:
-    """Show on a terminal that something takes long; on a pipe nothing."""
-    return console(stderr=True).status(what) if sys.stderr.isatty() else nullcontext()
+def show(out: Console, result: Any, files: Mapping[str, Path | None] | None = None) -> None:
+    """Print the text of a result, and which files were written."""
+    print(result.text(out.width, out.color_system is not None))
+    for word, path in (files or {}).items():
+        if path is not None:
+            out.print(f"{word} written to {path}")
 
 
 def group(text: str) -> typer.Typer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import NETWORK_HELP, Json, _parameters, emit, fed_by, read_data
+from .common import NETWORK_HELP, Json, emit, fed_by, parameters, read_data
 
 if TYPE_CHECKING:
     from ..problem import Dataset
@@ -22,7 +22,7 @@ def _read(model: Path, **arguments: Any) -> tuple[Path, Dataset]:
 
 
 _read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL), *_parameters(read_data).values()]
+    [inspect.Parameter("model", inspect.Parameter.KEYWORD_ONLY, annotation=_MODEL), *parameters(read_data).values()]
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Command, Data, Json, busy, emit, fed_by, group, print_table, read_data
+from .common import Command, Data, Json, emit, fed_by, group, print_table, read_data
 from .output import RUNS, check_target
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def make(
     if out.exists() and not force:
         raise DataError(f"{out} exists already; say --force to replace it.")
     spec = name + (("," if ":" in name else ":") + ",".join(parameters) if parameters else "")
-    data = read_data(spec)
+    data = read_data(data=spec)
     file = save(data, out)
     document = {"file": file, "name": data.name, "n": data.n, "d": data.d, "fingerprint": data.fingerprint()}
     emit(json, document, lambda text: text.print(f"{data!r}\nwritten to {file}"))
@@ -110,6 +110,7 @@ def fetch(
     """Fetch the genuine MNIST files into the cache, verified by their md5 sums."""
     from ..data import fetch_mnist
     from ..problem.errors import DataError
+    from ..problem.progress import busy
 
     if name != "mnist":
         raise DataError(f"{name!r} cannot be fetched; what can be fetched is mnist.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Json, console, emit, finish, print_table
+from .common import Json, emit, finish, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,24 +74,15 @@ def _print(shown: Console, outcomes: Sequence[Outcome], folder: Path) -> None:
 @contextmanager
 def _bars() -> Iterator[Callable[[Progress], None] | None]:
     """Give a function that shows on a terminal what runs and how long it will take; None on a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from ..problem.progress import Work, bars
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bars(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console(stderr=True)) as bars:
-        whole = bars.add_task("all", total=None)
-        tasks: dict[str, TaskID] = {}
+    with bars() as show:
+        if show is None:
+            yield None
+            return
 
-        def show(state: Progress) -> None:
-            bars.update(whole, total=state.total, completed=state.done)
-            for name, fraction in state.running:
-                if name not in tasks:
-                    tasks[name] = bars.add_task(name, total=1.0)
-                bars.update(tasks[name], completed=fraction)
-            for name in set(tasks) - {name for name, _ in state.running}:
-                bars.remove_task(tasks.pop(name))
+        def tell(state: Progress) -> None:
+            running = {name: Work(done, 1.0, f"{100 * done:.0f} %") for name, done in state.running}
+            show({"all": Work(state.done, state.total, f"{100 * state.done / (state.total or 1):.0f} %"), **running})
 
-        yield show
+        yield tell

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from .common import Json, TimeLimit, busy, fed_by, finish, or_built_in, print_table, read_problem
+from .common import Json, TimeLimit, fed_by, finish, or_built_in, print_table, read_problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,6 +68,7 @@ def predict(
 def _ask(work: Callable[[], list[Item]], wanted: set[str] | None) -> tuple[list[Item], Stopped | None]:
     """Return what the theorems say, those that are wanted, and why it is not all, if so."""
     from ..problem.errors import Stopped
+    from ..problem.progress import busy
 
     trouble = None
     with busy("asking the theorems"):
@@ -85,13 +86,9 @@ def _ids(names: list[str] | None) -> set[str] | None:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "fingerprint": problem.fingerprint(),
-        "data": problem.data.name,
-        "n": problem.data.n,
-        "d": problem.data.d,
-        "p": problem.net.p,
-    }
+    from ..dynamics.documents import describe_problem
+
+    return {**describe_problem(problem), "data": problem.data.name}
 
 
 _WORDS = {True: "yes", False: "no", None: "?"}

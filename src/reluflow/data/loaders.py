@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tokenize
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..problem import Dataset
 from ..problem.checks import is_number
 from ..problem.columns import Columns, drop_words
 from ..problem.errors import DataError
-from ..problem.files import Shapes, read_npz, replacing
+from ..problem.files import Shapes, npy_header, read_npz, replacing
 from ..problem.plain import plain
 from .files import as_path, check_bytes, check_file, open_bytes, reading
 from .foreign import check_kind
@@ -284,11 +283,8 @@ def _check_members(file: Path) -> None:
 
 def _check_header(stream: IO[bytes], what: str, length: int) -> None:
     try:
-        version = np.lib.format.read_magic(stream)
-        reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = reader(stream)
-    except (ValueError, TypeError, SyntaxError, RecursionError, tokenize.TokenError) as exc:
-        # The header is a Python literal, and NumPy lets what its parser says through.
+        shape, dtype = npy_header(stream)
+    except ValueError as exc:
         raise DataError(f"{what} is no NPY array or damaged: {exc}. Get it again.") from None
     if dtype.hasobject:
         raise DataError(f"{what} holds Python objects, which are never unpickled; save plain numeric arrays.")

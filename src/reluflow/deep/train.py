@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ..problem import Dataset
 from ..problem.checks import is_number
 from ..problem.errors import ProblemError
+from ..problem.progress import bar
 from ..problem.types import Array
 from .head import evaluating, place, run_model
 from .need import as_doubles, torch_for
@@ -106,7 +106,7 @@ def train(
     order, per_epoch = np.random.default_rng(seed), -(-data.n // settings["batch"])
     marks: list[tuple[float, float, float]] = []
     last, steps, stopped = settings["epochs"], 0, "epochs"
-    with _bar(last, progress) as show:
+    with bar("train", last, None if progress else False) as tell:
         try:
             for epoch in range(last + 1):
                 if epoch:
@@ -115,7 +115,7 @@ def train(
                 if epoch % record and epoch != last:
                     continue
                 marks.append((steps / per_epoch, *_evaluate(model, X, y, torch)))
-                show(epoch, marks[-1][1])
+                tell(epoch, partial("epoch {} of {}, loss {:.3g}".format, epoch, last, marks[-1][1]))
                 if not math.isfinite(marks[-1][1]):
                     stopped = "diverged"
                 elif callback is not None and callback(epoch, model) is True:
@@ -170,24 +170,3 @@ def logits(model: Any, X: Any, torch: Any) -> Array:
     """Return the outputs of a model of one logit, in doubles and in chunks."""
     with evaluating(model), torch.no_grad():
         return np.concatenate([as_doubles(model(X[lo : lo + _CHUNK])).reshape(-1) for lo in range(0, len(X), _CHUNK)])
-
-
-@contextmanager
-def _bar(epochs: int, progress: bool) -> Iterator[Callable[[int, float], None]]:
-    """Give a function that moves a progress bar on a terminal, and does nothing elsewhere."""
-    if not (progress and sys.stderr.isatty()):
-        yield lambda _epoch, _loss: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("epoch"),
-        MofNCompleteColumn(),
-        BarColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("train", total=epochs, loss="")
-        yield lambda epoch, loss: shown.update(task, completed=epoch, loss=f"loss {loss:.3g}")

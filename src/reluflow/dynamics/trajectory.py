@@ -285,6 +285,18 @@ class Trajectory:
 
     # -- keeping it -----------------------------------------------------------------------------------
 
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the run in plain JSON values: of a flow some moments, of a discrete run the curves."""
+        from .documents import describe_run
+
+        return describe_run(self)
+
+    def text(self, width: int = 100, color: bool = False) -> str:
+        """Render for a terminal."""
+        from .texts import run_text
+
+        return run_text(self, width, color)
+
     def save(self, path: str | Path) -> None:
         """Write the run, as the ending says.
 

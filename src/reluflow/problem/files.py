@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import math
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,26 @@ def read_npz(
     return arrays
 
 
+def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Read the shape and the type of an NPY array; a ValueError says what is wrong with it.
+
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> np.save(stream, np.zeros((2, 3), dtype=np.float32))
+    >>> _ = stream.seek(0)
+    >>> npy_header(stream)
+    ((2, 3), dtype('float32'))
+    """
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    except (TypeError, SyntaxError, RecursionError, tokenize.TokenError) as exc:
+        # The header is a Python literal, and NumPy lets what its parser says through.
+        raise ValueError(str(exc)) from None
+    return shape, dtype
+
+
 def _npz_shapes(file: Path, archive: Any, error: type[ReluflowError]) -> dict[str, tuple[int, ...]]:
     """Read the headers of the arrays in an NPZ file."""
     shapes, total = {}, 0
@@ -66,9 +87,7 @@ def _npz_shapes(file: Path, archive: Any, error: type[ReluflowError]) -> dict[st
         if not member.endswith(".npy"):
             continue
         with archive.zip.open(member) as stream:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(stream)
+            shape, dtype = npy_header(stream)
         if dtype.hasobject:
             raise error(
                 f"{file} cannot be read as NPZ: it holds Python objects, which are never unpickled; save plain numeric "

@@ -1,9 +1,10 @@
 """Explanations and pictures."""
 
+from ..problem.axis import axis_place
 from .alignment import plot_alignment
 from .comparison import Comparison, compare, function_distance
 from .explanation import Explanation, explain
-from .flow import axis_place, plot_flow, plot_limit
+from .flow import plot_flow, plot_limit
 from .plot import plot
 
 __all__ = [

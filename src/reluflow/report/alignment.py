@@ -9,19 +9,16 @@ import numpy as np
 
 from ..dynamics import Alignment
 from ..problem import ProblemError
-from ..problem.files import write_to, writing
 from ..sectors import extremal_directions
+from .charts import degrees, unbroken
+from .panels import samples
+from .pictures import MINUS, PLUS, REST, axis_labels, check_picture, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..problem import Dataset
-
-# Okabe and Ito: told apart by every eye, and in grey print by the marks and line styles beside them.
-PLUS, MINUS, REST = "#0072B2", "#D55E00", "#777777"
 _MOST = 200  # neurons drawn; more are only ink
 _STEPS = 240
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
@@ -55,45 +52,13 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     return written(figure, path)
 
 
-def check_picture(result: object, kind: type, path: str | Path | None) -> None:
-    """Refuse what cannot be drawn, and a file that a picture cannot be written to, before it is drawn."""
-    if not isinstance(result, kind):
-        raise ProblemError(
-            f"{type(result).__name__} was given, but a {kind.__name__} is needed; plot draws any result."
-        )
-    if path is not None:
-        write_to(path, _PICTURES)
-
-
-def written(figure: Figure, path: str | Path | None) -> Figure:
-    """Write a picture, if a file is named, and return it."""
-    if path is not None:
-        with writing(path, *_PICTURES) as file:
-            figure.savefig(file, dpi=150)
-    return figure
-
-
-def axis_labels(data: Dataset) -> dict[str, str]:
-    r"""Name the two axes of the plane after the columns, if they have names.
-
-    >>> from reluflow import Dataset
-    >>> axis_labels(Dataset([[1.0, 2.0]], [1], names=["size", "cost in $"]))
-    {'xlabel': 'size', 'ylabel': 'cost in \\$'}
-    """
-    names = ("$x_1$", "$x_2$") if data.names is None else [name.replace("$", r"\$") for name in data.names]
-    return {"xlabel": names[0], "ylabel": names[1]}
-
-
 def _draw_plane(axes: Any, early: Alignment) -> None:
     data, net = early.problem.data, early.problem.net
     reach = 1.15 * float(data.norms.max())
     for x in data.X:
         along = np.array([-x[1], x[0]]) / np.linalg.norm(x) * 2 * reach
         axes.plot(*np.stack([-along, along]).T, color=REST, lw=0.6, ls=":", zorder=1)
-    for sign, colour, mark, word in ((1, PLUS, "+", "positive"), (-1, MINUS, "_", "negative")):
-        at = data.y == sign
-        if at.any():
-            axes.scatter(*data.X[at].T, c=colour, marker=mark, s=90, lw=2.2, label=f"{word} samples", zorder=3)
+    samples(axes, data.X, data.y, 90.0, 2.2, ("positive samples", "negative samples"))
     found = extremal_directions(data, net.slope)
     for kind, colour, style in (("max", PLUS, "-"), ("min", MINUS, "--")):
         ends = [e.direction * 0.9 * reach for e in found if e.kind == kind]
@@ -109,21 +74,17 @@ def _draw_plane(axes: Any, early: Alignment) -> None:
 def _draw_paths(axes: Any, early: Alignment) -> None:
     live = [j for j in range(early.p) if early.problem.net.W[j].any()][:_MOST]
     times = np.linspace(0.0, _horizon(early), _STEPS)
-    angles = np.unwrap(_angle(early.directions(times)), axis=0)
-    for x in early.problem.data.X:
-        for side in (90.0, -90.0):
-            level = (np.degrees(np.arctan2(x[1], x[0])) + side) % 360.0
-            axes.axhline(level, color=REST, lw=0.6, ls=":")
+    angles = degrees(early.directions(times))
+    for level in np.ravel(degrees(early.problem.data.X)[:, None] + [90.0, -90.0]) % 360.0:
+        axes.axhline(level, color=REST, lw=0.6, ls=":")
     for j in live:
         colour, style = (PLUS, "-") if early.signs[j] > 0 else (MINUS, "--")
         if early.fates[j] in ("dead", "stuck", "shrinking"):
             colour = REST
-        path = np.degrees(angles[:, j]) % 360.0
-        path[np.flatnonzero(np.abs(np.diff(path)) > 180.0)] = np.nan  # do not draw across the jump at 360
-        axes.plot(times, path, color=colour, ls=style, lw=1.0, alpha=0.8)
+        axes.plot(*unbroken(times, angles[:, j]), color=colour, ls=style, lw=1.0, alpha=0.8)
         at = np.unique(early.events(j)["time"])
         if at.size:
-            axes.plot(at, np.degrees(_angle(early.directions(at)[:, j])) % 360.0, ".", color=colour, ms=4)
+            axes.plot(at, degrees(early.directions(at)[:, j]), ".", color=colour, ms=4)
     for colour, style, word in ((PLUS, "-", "a > 0"), (MINUS, "--", "a < 0"), (REST, "-", "dead, stuck or shrinking")):
         axes.plot([], [], color=colour, ls=style, label=word)
     axes.set(xlabel="time", ylabel="direction of the neuron (degrees)", ylim=(0, 360), xlim=(0, times[-1]))
@@ -136,10 +97,6 @@ def _draw_paths(axes: Any, early: Alignment) -> None:
 def _legend_below(axes: Any) -> None:
     """Explain the marks where no sample and no neuron can be."""
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8)
-
-
-def _angle(directions: Any) -> Any:
-    return np.arctan2(directions[..., 1], directions[..., 0])
 
 
 def _horizon(early: Alignment) -> float:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +17,7 @@ from ..margins import KKT, GlobalMargin, Linearity, global_max_margin, kkt, line
 from ..problem import Interrupted, Network, Problem, ProblemError, Undecided, time_left
 from ..problem import time_limit as within
 from ..problem.plain import plain
+from ..problem.progress import busy
 from ..problem.words import count
 from ..theory import Facts, Finding, Prediction, check, predict
 from ..theory.naming import endings
@@ -191,14 +190,13 @@ def compare(
     (0.4535, 0.7764, 0)
     """
     problem, notes = _problem(model, data, y, slope, settings)
-    loud = sys.stderr.isatty() if progress is None else progress
     found: dict[str, Any] = {}
     troubles: dict[str, str] = {}
     stopped: Literal["", "time", "interrupted"] = ""
     with within(time_limit):
         for name, what, work in _steps(problem, limit, optimum, progress):
             try:
-                with _busy(what, loud):
+                with busy(what, False if name == "limit" else progress):  # the flow has a bar of its own
                     found[name] = work()
             except (KeyboardInterrupt, Interrupted) as error:
                 stopped, troubles[name] = "interrupted", f"interrupted while {what}."
@@ -297,14 +295,6 @@ def _keep(found: dict[str, Any], name: str, partial: Any) -> None:
         found["run"] = partial
     elif isinstance(partial, GlobalMargin):
         found[name] = partial
-
-
-def _busy(what: str, loud: bool) -> AbstractContextManager[object]:
-    if not loud or what.startswith("following"):  # which has a bar of its own
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(what)
 
 
 def _at_work(problem: Problem) -> tuple[int, int]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +12,12 @@ import numpy as np
 
 from ..data import takes_data
 from ..dynamics import Limit, Trajectory, limit
-from ..problem import Interrupted, Network, Problem, Stopped, Undecided, part_of_time
+from ..dynamics.documents import describe_course
+from ..problem import Interrupted, Problem, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
 from ..problem.files import writing
 from ..problem.plain import plain
+from ..problem.progress import busy
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ..theory.compare import Sight, Verdicts, compare_limit, sights, summarize
 from .headline import headline
@@ -196,7 +196,7 @@ def explain(
     run: Trajectory | None = None
     seen: tuple[Sight, ...] = ()
     with within(time_limit):
-        with _busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
+        with busy("asking the theorems", progress), part_of_time(_FOR_THEORY):
             findings = cut.all(lambda: check(facts))
             predictions = cut.all(lambda: predict(facts))
             advice = cut.all(lambda: list(hints(facts)))
@@ -219,7 +219,7 @@ def explain(
                 run = error.partial if isinstance(error.partial, Trajectory) else None
         run = end.trajectory if end is not None else run
         # Times beyond the largest double are inf, and bounds that grow with them too.
-        with _busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
+        with busy("comparing the run with the theorems", progress), np.errstate(over="ignore"):
             observations = [] if run is None or cut.interrupted else cut.all(lambda: monitor(facts, run))
             observations += [] if end is None else compare_limit(end, predictions)
             if not cut.interrupted:
@@ -266,14 +266,6 @@ class _Cut:
         self.troubles.insert(len(self.troubles) if place is None else place, str(error))
 
 
-def _busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
-    if not (sys.stderr.isatty() if progress is None else progress):
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(what)
-
-
 # -- as plain values -------------------------------------------------------------------------------------
 
 
@@ -307,38 +299,14 @@ def _describe(problem: Problem) -> dict[str, Any]:
 
 
 def _describe_run(run: Trajectory) -> dict[str, Any]:
-    kinds, counts = np.unique(run.events["kind"], return_counts=True)
-    return plain(  # type: ignore[no-any-return]
-        {
-            "records": len(run),
-            "phases": [phase._asdict() for phase in run.phases],
-            "events": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
-            "log_time": run.log_time[-1],
-            "log_loss": run.log_loss[-1],
-            "settings": dict(run.settings),
-        }
-    )
+    end = {"log_time": run.log_time[-1], "log_loss": run.log_loss[-1]}
+    return plain({**describe_course(run), **end})  # type: ignore[no-any-return]
 
 
 def _describe_limit(end: Limit) -> dict[str, Any]:
-    best, kkt = end.optimum, end.kkt
-    return plain(  # type: ignore[no-any-return]
-        {
-            "kind": end.kind,
-            "reason": end.reason,
-            "margin": end.margin,
-            "loss_floor": end.loss_floor,
-            "evidence": [item._asdict() for item in end.evidence],
-            "groups": [
-                {"sign": g.sign, "neurons": g.neurons, "direction": g.direction, "share": g.share} for g in end.groups
-            ],
-            "kkt": None if kkt is None else {"residual": kkt.residual, "balance": kkt.balance},
-            "optimum": None if best is None else {"lower": best.lower, "upper": best.upper, "exact": best.exact},
-            "network": _arrays(end.network),
-            "plateaus": [plateau.to_dict() for plateau in end.plateaus],
-        }
-    )
-
-
-def _arrays(net: Network) -> dict[str, Any]:
-    return {"W": net.W, "a": net.a, "slope": net.slope, "log_scale": net.log_scale}
+    """Describe the limit by its directions and its network; the problem and the run have places of their own."""
+    document, net = end.to_dict(), end.network
+    del document["problem"], document["trajectory"]
+    groups = [{"sign": g.sign, "neurons": g.neurons, "direction": g.direction, "share": g.share} for g in end.groups]
+    network = {"W": net.W, "a": net.a, "slope": net.slope, "log_scale": net.log_scale}
+    return {**document, "groups": plain(groups), "network": plain(network)}

@@ -8,35 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dynamics import Limit, Trajectory
-from ..problem import Undecided
-from ..problem.types import Array
 from ..problem.words import count
-from .alignment import _MOST, MINUS, PLUS, REST, _angle, axis_labels, check_picture, written
+from .charts import over_time, tint, told_apart
+from .panels import regions, samples
+from .pictures import MINUS, PLUS, REST, axis_labels, check_picture, paint, paint_time, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_BEND = 10.0  # up to e^10 an axis is logarithmic, beyond it the logarithm has a logarithmic axis
-_DECADE = 6.0  # what a decade of the logarithm beyond the bend takes, in units of the logarithm before it
-_TINTS = {"early": "#FFF3D6", "coupled": "#D8ECFA", "late": "#FFFFFF", "rest": "#E4E4E4"}
-_BINS = 500  # places at which ticks of events are drawn; more are only ink
 _MOST_GROUPS = 12
-_FINE, _MOST_FINE = 80, 60  # parts of the axis of time in which a flow must have a record; most that are added
+_TICKS = 12  # as many as half the picture has room for
 _PUSHED = ("activate", "deactivate", "slide", "touch", "flip", "die", "ridge")
-
-
-def axis_place(log_value: Any) -> Array:
-    r"""Place on an axis that shows both 1e-4 and :math:`e^{10^6}`.
-
-    Between :math:`e^{-10}` and :math:`e^{10}` it is the logarithm, as on an ordinary logarithmic axis; beyond, equal
-    lengths are decades of the logarithm. Infinities stay.
-
-    >>> axis_place([-10.0, 0.0, 2.5, 10.0, 100.0, 1e6]).tolist()
-    [-10.0, 0.0, 2.5, 10.0, 16.0, 40.0]
-    """
-    value = np.asarray(log_value, dtype=np.float64)
-    beyond = _BEND + _DECADE * np.log10(np.maximum(np.abs(value), _BEND) / _BEND)
-    return np.where(np.abs(value) <= _BEND, value, np.sign(value) * beyond)
 
 
 def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
@@ -60,24 +42,19 @@ def plot_flow(run: Trajectory, path: str | Path | None = None) -> Figure:
     from matplotlib.figure import Figure
 
     check_picture(run, Trajectory, path)
-    run = finer(run)
-    plane = run.problem.data.d == 2
+    charts = over_time(run)
+    plane = len(charts) > 4
     figure = Figure(figsize=(11, 10.5 if plane else 7.5), layout="constrained")
     heights = (0.62, 2, 2, 2.6) if plane else (0.62, 2, 2)
     grid = figure.add_gridspec(len(heights), 2, height_ratios=heights)
-    places = _time_places(run)
     strip = figure.add_subplot(grid[0, :])
-    axes = [figure.add_subplot(grid[1 + k // 2, k % 2]) for k in range(4)]
-    _draw_events(strip, run)
-    _draw_loss(axes[0], run, places)
-    _draw_margins(axes[1], run, places)
-    _draw_rank(axes[2], run, places)
-    _draw_norms(axes[3], run, places)
-    if plane:
-        axes.append(figure.add_subplot(grid[3, :]))
-        _draw_directions(axes[-1], run, places)
-    for k, one in enumerate([strip, *axes]):
-        _time_axis(one, run, places, labelled=k >= (3 if not plane else len(axes)))
+    _draw_events(strip, run, charts[0].x.range[1] - charts[0].x.range[0])
+    paint_time(strip, charts[0], 2 * _TICKS, named=False)
+    strip.tick_params(labelbottom=False)
+    for k, chart in enumerate(charts):
+        row, wide = 1 + k // 2, k == 4
+        axes = figure.add_subplot(grid[row, :] if wide else grid[row, k % 2])
+        paint(axes, chart, _TICKS * (1 + wide), named=row == len(heights) - 1)
     _name_phases(figure, run)
     return written(figure, path)
 
@@ -142,83 +119,7 @@ def _draw_plateaus(axes: Any, end: Limit) -> None:
     axes.legend(loc="lower right", fontsize=8)
 
 
-def finer(run: Trajectory) -> Trajectory:
-    """Put records into the long first steps of a flow, which would be straight ramps on an axis of log time."""
-    late = [phase.log_start for phase in run.phases if phase.name == "late"]
-    if run.method != "flow" or len(run) < 2:
-        return run
-    places = _time_places(run)
-    gap, wanted = (places[-1] - places[0]) / _FINE, []
-    for k in np.flatnonzero((np.diff(places) > gap) & np.isfinite(run.log_time[:-1])):
-        low, high = run.log_time[k : k + 2]
-        if high < _BEND and (not late or high <= late[0]):
-            wanted += np.linspace(low, high, int((high - low) / gap) + 2)[1:-1].tolist()
-    try:
-        nets = [(log_time, run.at(log_time=log_time)) for log_time in wanted[:_MOST_FINE]]
-    except Undecided:  # where the flow cannot be integrated anew the records must do
-        return run
-    return run.with_records(nets)
-
-
-# -- axes ------------------------------------------------------------------------------------------------
-
-
-def _time_places(run: Trajectory) -> Array:
-    """Places of the records; the start, whose log time is -inf, stands a little before all that happens."""
-    happens = np.concatenate([run.log_time, run.events["log_time"]])
-    happens = happens[np.isfinite(happens)]
-    if happens.size == 0:
-        return np.zeros(len(run))
-    low, high = (float(axis_place(t)) for t in (happens.min(), happens.max()))
-    start = low - 0.03 * max(high - low, 1.0)
-    return np.where(np.isfinite(run.log_time), axis_place(np.fmax(run.log_time, happens.min())), start)
-
-
-def _time_axis(axes: Any, run: Trajectory, places: Array, labelled: bool) -> None:
-    low, high = float(places[0]), float(places[-1])
-    high = high if high > low else low + 1.0
-    axes.set_xlim(low, high)
-    wide = axes.get_subplotspec().colspan.stop - axes.get_subplotspec().colspan.start
-    _log_ticks(axes.xaxis, low, high, most=12 * wide)
-    if high > _BEND > low:
-        axes.axvline(_BEND, color=REST, lw=0.8, ls=(0, (1, 2)), zorder=0.5)
-    for phase in run.phases:
-        edges = [float(axis_place(t)) if np.isfinite(t) else low for t in (phase.log_start, phase.log_end)]
-        axes.axvspan(*edges, color=_tint(phase.name), zorder=0, lw=0)
-    if labelled:
-        axes.set_xlabel(
-            f"time t (log axis; beyond $e^{{{_BEND:g}}}$ a log axis of log t)" if high > _BEND else "time t"
-        )
-    else:
-        axes.tick_params(labelbottom=axes.get_subplotspec().rowspan.start > 0)
-
-
-def _tint(name: str) -> str:
-    return _TINTS.get(name, "#FFFFFF")
-
-
-def _log_ticks(axis: Any, low: float, high: float, most: int) -> None:
-    """Ticks at powers of ten up to the bend and at e^(+-10^k) beyond it, as many as can stand side by side."""
-    room, slack = (high - low) / most, 1e-6 * (high - low)
-    stride = next(k for k in (1, 2, 4) if k * np.log(10) >= room or k == 4)
-    marks = [(k * np.log(10), "1" if k == 0 else f"$10^{{{k}}}$") for k in range(-4, 5, 1) if k % stride == 0]
-    stride = max(1, int(np.ceil(room / _DECADE)))
-    for k in range(2, 300, stride):
-        power = f"{10**k}" if k < 3 else f"10^{{{k}}}"
-        place = float(axis_place(10.0**k))
-        marks += [(-place, f"$e^{{-{power}}}$"), (place, f"$e^{{{power}}}$")]
-        if place > max(abs(low), abs(high)):
-            break
-    marks = [mark for mark in marks if low - slack <= mark[0] <= high + slack]
-    if len(marks) < 2:
-        places = np.linspace(low, high, 5)[1:-1]
-        marks = [(float(x), f"{np.exp(x):.3g}" if abs(x) <= _BEND else f"$e^{{{_log_value(x):.4g}}}$") for x in places]
-    axis.set_ticks([mark[0] for mark in marks], [mark[1] for mark in marks])
-
-
-def _log_value(place: float) -> float:
-    """Turn a place beyond the bend back into a logarithm."""
-    return float(np.sign(place) * _BEND * 10 ** ((abs(place) - _BEND) / _DECADE))
+# -- around a run ----------------------------------------------------------------------------------------
 
 
 def _name_phases(figure: Figure, run: Trajectory) -> None:
@@ -229,7 +130,7 @@ def _name_phases(figure: Figure, run: Trajectory) -> None:
         steps[phase.name] = steps.get(phase.name, 0) + phase.steps
     patches = [
         Patch(
-            facecolor=_tint(name), edgecolor=REST, label=f"{name} ({count(n, 'piece' if name == 'early' else 'step')})"
+            facecolor=tint(name), edgecolor=REST, label=f"{name} ({count(n, 'piece' if name == 'early' else 'step')})"
         )
         for name, n in steps.items()
     ]
@@ -237,113 +138,15 @@ def _name_phases(figure: Figure, run: Trajectory) -> None:
         figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), fontsize=8, title="phases")
 
 
-# -- panels of a run -------------------------------------------------------------------------------------
-
-
-def _draw_events(axes: Any, run: Trajectory) -> None:
+def _draw_events(axes: Any, run: Trajectory, width: float) -> None:
     kinds = [kind for kind in _PUSHED if (run.events["kind"] == kind).any()]
     for row, kind in enumerate(kinds):
-        at = run.events["log_time"][run.events["kind"] == kind]
-        places = axis_place(at[np.isfinite(at)])
-        if places.size:
-            step = max(float(np.ptp(places)) / _BINS, 1e-9)
-            places = np.unique(np.round(places / step)) * step
-            axes.vlines(places, row - 0.38, row + 0.38, color="black", lw=0.6)
+        places = told_apart(run.events["log_time"][run.events["kind"] == kind], width)
+        axes.vlines(places, row - 0.38, row + 0.38, color="black", lw=0.6)
     counts = [int((run.events["kind"] == kind).sum()) for kind in kinds]
     axes.set_yticks(range(len(kinds)), [f"{kind} ({n})" for kind, n in zip(kinds, counts, strict=True)], fontsize=7)
     axes.set_ylim(max(len(kinds), 1) - 0.5, -0.5)
     axes.set_title(count(run.events.size, "event") if run.events.size else "no events", fontsize=9)
-
-
-def _draw_loss(axes: Any, run: Trajectory, places: Array) -> None:
-    heights = axis_place(run.log_loss)
-    axes.plot(places, heights, color="black", lw=1.5)
-    _log_axis(axes, heights)
-    axes.set_title("training loss", fontsize=9)
-
-
-def _log_axis(axes: Any, heights: Array) -> None:
-    finite = heights[np.isfinite(heights)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (-1.0, 1.0)
-    pad = 0.05 * max(high - low, 1.0)
-    axes.set_ylim(low - pad, high + pad)
-    _log_ticks(axes.yaxis, low - pad, high + pad, most=9)
-
-
-def _visible(run: Trajectory, places: Array) -> Array:
-    """Choose the records that can be told apart in the picture and are not the zero network."""
-    seen = np.searchsorted(places, np.linspace(places[0], places[-1], _BINS))
-    seen = np.union1d(seen[seen < len(run)], [0, len(run) - 1])
-    return np.asarray(seen[np.isfinite(run.log_norm[seen])])
-
-
-def _draw_margins(axes: Any, run: Trajectory, places: Array) -> None:
-    seen, _problem = _visible(run, places), run.problem
-    normal = run.measures.normalized_margin[seen]
-    smooth = run.measures.smoothed_margin[seen]
-    low, high = float(normal.min(initial=0.0)), float(normal.max(initial=0.0))
-    pad = 0.06 * (high - low) or 1.0
-    axes.set_ylim(low - pad, high + pad)
-    smooth[~(smooth >= low - pad)] = np.nan  # far below while the loss is large
-    axes.plot(places[seen], normal, color=PLUS, lw=1.8, label="normalised")
-    axes.plot(places[seen], smooth, color=MINUS, lw=1.8, ls="--", label="smoothed")
-    axes.axhline(0.0, color=REST, lw=0.6, zorder=0.5)
-    axes.legend(loc="lower right", fontsize=8)
-    axes.set_title("margin", fontsize=9)
-
-
-def _draw_rank(axes: Any, run: Trajectory, places: Array) -> None:
-
-    seen = [int(k) for k in _visible(run, places) if np.isfinite(run.log_norms[k]).any()]
-    axes.plot(places[seen], run.measures.stable_rank[seen], color="black", lw=1.5)
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, 0.95), max(high, 1.05))
-    axes.set_title("stable rank of the first layer", fontsize=9)
-
-
-def _shown(run: Trajectory) -> list[int]:
-    """Neurons drawn: the first ones that are not zero."""
-    return [int(j) for j in np.flatnonzero(np.isfinite(run.log_norms).any(axis=0))][:_MOST]
-
-
-def _look(run: Trajectory, j: int) -> tuple[str, str]:
-    sign = run.signs[-1, j]
-    return (PLUS, "-") if sign > 0 else (MINUS, "--") if sign < 0 else (REST, ":")
-
-
-def _name_signs(axes: Any, where: str) -> None:
-    for colour, style, word in ((PLUS, "-", "a > 0"), (MINUS, "--", "a < 0")):
-        axes.plot([], [], color=colour, ls=style, label=word)
-    axes.legend(loc=where, fontsize=8, framealpha=0.9)
-
-
-def _draw_norms(axes: Any, run: Trajectory, places: Array) -> None:
-    heights, shown = axis_place(run.log_norms), _shown(run)
-    for j in shown:
-        colour, style = _look(run, j)
-        axes.plot(places, np.where(np.isfinite(heights[:, j]), heights[:, j], np.nan), color=colour, ls=style, lw=0.8)
-    _log_axis(axes, heights[:, shown])
-    more = f", first {_MOST} of {run.p}" if run.p > _MOST else ""
-    axes.set_title(f"norms of the neurons $|w_j|${more}", fontsize=9)
-    _name_signs(axes, "upper left")
-
-
-def _draw_directions(axes: Any, run: Trajectory, places: Array) -> None:
-    angles = np.degrees(_angle(run.directions)) % 360.0
-    X = run.problem.data.X[run.problem.data.norms > 0]
-    if len(X) <= 60:  # more lines would hide the neurons
-        walls = np.degrees(_angle(X))[:, None] + np.array([90.0, -90.0])
-        axes.hlines(walls.ravel() % 360.0, places[0], places[-1], color=REST, lw=0.6, ls=":")
-    for j in _shown(run):
-        colour, style = _look(run, j)
-        path = np.where(run.directions[:, j].any(axis=1), angles[:, j], np.nan)
-        jumps = np.flatnonzero(np.abs(np.diff(path)) > 180.0) + 1  # do not draw across the jump at 360
-        axes.plot(np.insert(places, jumps, np.nan), np.insert(path, jumps, np.nan), color=colour, ls=style, lw=0.9)
-    axes.set(ylim=(0, 360), ylabel="degrees")
-    axes.set_yticks(range(0, 361, 45))
-    dotted = "; dotted: where an activation changes" if len(X) <= 60 else ""
-    axes.set_title(f"directions of the neurons{dotted}", fontsize=9)
-    _name_signs(axes, "upper right")
 
 
 # -- panels of a limit -----------------------------------------------------------------------------------
@@ -352,20 +155,10 @@ def _draw_directions(axes: Any, run: Trajectory, places: Array) -> None:
 def _draw_plane(axes: Any, end: Limit) -> None:
     data, net = end.problem.data, end.network
     reach = 1.2 * float(data.norms.max()) or 1.0
-    line = np.linspace(-reach, reach, 301)
-    grid = np.stack(np.meshgrid(line, line), axis=-1)
-    values = net.scaled_outputs(grid.reshape(-1, 2))[0].reshape(grid.shape[:2])
-    tiny = 1e-6 * float(np.abs(values).max())
-    if tiny > 0:  # a ReLU network can vanish on a whole cone, which stays white
-        levels = [-np.inf, -tiny, tiny, np.inf]
-        axes.contourf(line, line, values, levels=levels, colors=["#FBE3D4", "#FFFFFF", "#D8ECFA"], zorder=0)
-        axes.contour(line, line, values, levels=[-tiny, tiny], colors="black", linewidths=1.0, linestyles="-", zorder=1)
-        axes.plot([], [], color="black", lw=1.0, label="boundary of f > 0 and f < 0")
-    for sign, colour, mark, word in ((1, PLUS, "+", "positive"), (-1, MINUS, "_", "negative")):
-        at = data.y == sign
-        if at.any():
-            axes.scatter(*data.X[at].T, c=colour, marker=mark, s=80, lw=2.0, label=f"{word} samples", zorder=3)
-    size = np.linalg.norm(net.W * np.exp(net.log_scales[0] - net.log_scales[0].max())[:, None], axis=1)
+    regions(axes, lambda X: net.scaled_outputs(X)[0], (-reach, reach))
+    axes.plot([], [], color="black", lw=1.6, label="boundary of f > 0 and f < 0")
+    samples(axes, data.X, data.y, 80.0, 2.0, ("positive samples", "negative samples"))
+    size = np.linalg.norm(net.scaled_weights("first")[0], axis=1)
     for direction, length, out in zip(net.directions, size / max(float(size.max()), 1e-300), net.a, strict=True):
         colour, style = (PLUS, "-") if out > 0 else (MINUS, "--")
         arrow = {"arrowstyle": "-|>", "color": colour, "ls": style, "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
@@ -373,7 +166,7 @@ def _draw_plane(axes: Any, end: Limit) -> None:
     for sign, colour, style in ((1, PLUS, "-"), (-1, MINUS, "--")):
         if (np.sign(net.a) == sign).any():
             axes.plot([], [], color=colour, ls=style, label=f"neurons with a {'>' if sign > 0 else '<'} 0")
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", **axis_labels(data))
+    axes.set(**axis_labels(data))
     axes.set_title("data, limit directions, boundary", fontsize=10)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=7)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dynamics.trajectory import LATEST
 from ..margins import linearity
-from ..problem.words import count
+from ..problem.words import count, moment, size
 from ..theory.compare import SAME
 from ..theory.naming import covered, foreseen, largest_margin, uncovered
 
@@ -109,16 +109,6 @@ def _so_far(found: Explanation) -> str:
 
 def _classified(problem: Problem, net: Network) -> int:
     return int((net.scaled_outputs(problem.data.X)[0] * problem.data.y > 0).sum())
-
-
-def moment(log_time: float) -> str:
-    """Write a time: itself while it is readable, else its logarithm."""
-    return f"t = {np.exp(log_time):.4g}" if log_time < 9.3 else f"log t = {log_time:.6g}"
-
-
-def size(log_value: float) -> str:
-    """Write a positive number given by its logarithm."""
-    return f"{np.exp(log_value):.4g}" if log_value > -300 else f"e^{log_value:.6g}"
 
 
 # -- why -------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..problem.types import Array
-from .alignment import MINUS, PLUS, REST
+from ..problem.types import Array, Signs
+from .pictures import MINUS, PLUS, REST
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +23,7 @@ STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), "-")
 MARKS = ("o", "s", "^", "D", "v", "P", "x")
 _FULL = 2000  # points beyond which a scatter goes into vector files as pixels
 _GRID = 301
+_ROUNDING = 1e-9  # part of the largest value up to which another is zero
 
 
 def sheet(rows: int, columns: int, title: str = "", size: tuple[float, float] = (3.7, 3.2)) -> tuple[Figure, Any]:
@@ -41,12 +42,68 @@ def sheet(rows: int, columns: int, title: str = "", size: tuple[float, float] = 
     return figure, axes
 
 
-def samples(axes: Any, X: npt.ArrayLike, y: npt.ArrayLike, size: float = 30.0) -> None:
-    """Draw labelled points of the plane: a blue plus for +1, an orange bar for -1."""
+def samples(
+    axes: Any,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    size: float = 30.0,
+    width: float = 1.5,
+    words: tuple[str, str] | None = None,
+) -> None:
+    """Draw labelled points of the plane: a blue plus for +1, an orange bar for -1; ``words`` go into the legend."""
     points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    for sign, colour, mark in ((1, PLUS, "+"), (-1, MINUS, "_")):
+    for k, (sign, colour, mark) in enumerate(((1, PLUS, "+"), (-1, MINUS, "_"))):
         at = labels == sign
-        axes.scatter(*points[at].T, c=colour, marker=mark, s=size, lw=1.5, zorder=4, rasterized=at.sum() > _FULL)
+        look = {"c": colour, "marker": mark, "s": size, "lw": width, "rasterized": at.sum() > _FULL}
+        axes.scatter(*points[at].T, zorder=4, label=words[k] if words and at.any() else None, **look)
+
+
+def decided(values: npt.ArrayLike) -> Signs:
+    """Signs of values of a network: 0 where they are nothing but rounding beside the largest.
+
+    >>> decided([2.0, -1e-3, 1e-12, 0.0]).tolist()
+    [1, -1, 0, 0]
+    """
+    found = np.asarray(values, dtype=np.float64)
+    return np.where(np.abs(found) <= _zero(found), 0, np.sign(found)).astype(np.int8)
+
+
+def _zero(values: Array) -> float:
+    """Size up to which a value is no more than rounding; a ReLU network can vanish on a whole cone."""
+    return _ROUNDING * float(np.abs(values).max(initial=0.0))
+
+
+def sampled(
+    function: Callable[[Array], Array], x: tuple[float, float], y: tuple[float, float] | None = None
+) -> tuple[Array, Array, Array]:
+    """Evaluate a function of points of the plane on a grid: places across, places up, values."""
+    across, up = (np.linspace(*span, _GRID) for span in (x, y or x))
+    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    return across, up, np.asarray(function(grid.reshape(-1, 2)), dtype=np.float64).reshape(_GRID, _GRID)
+
+
+def zero_set(
+    axes: Any,
+    function: Callable[[Array], Array],
+    colour: str = "black",
+    style: Any = "-",
+    width: float = 1.6,
+    label: str = "",
+) -> None:
+    """Draw where a function changes its sign, in the window of the axes; where it vanishes on an area, its rim."""
+    _draw_zero(axes, *sampled(function, axes.get_xlim(), axes.get_ylim()), colour, style, width)
+    if label:
+        axes.plot([], [], color=colour, ls=style, lw=width, label=label)
+
+
+def _draw_zero(axes: Any, across: Array, up: Array, values: Array, colour: str, style: Any, width: float) -> None:
+    signs, zero = decided(values), _zero(values)
+    if not signs.any() or (signs == signs[0, 0]).all():
+        return
+    nothing = signs == 0
+    area = (nothing[1:, 1:] & nothing[:-1, 1:] & nothing[1:, :-1] & nothing[:-1, :-1]).any()
+    levels = [-zero, zero] if area else [0.0]
+    axes.contour(across, up, values, levels=levels, colors=colour, linewidths=width, linestyles=[style])
 
 
 def regions(
@@ -61,15 +118,14 @@ def regions(
     ``function`` takes points of shape (m, 2) and returns m values; ``x`` and ``y`` are the ranges (``y`` as ``x``
     when left out).
     """
-    across, up = (np.linspace(*span, _GRID) for span in (x, y or x))
-    grid = np.stack(np.meshgrid(across, up), axis=-1)
-    values = np.asarray(function(grid.reshape(-1, 2)), dtype=np.float64).reshape(_GRID, _GRID)
-    axes.contourf(across, up, np.sign(values), levels=(-1.5, -0.5, 0.5, 1.5), colors=("#FBE3D4", "#FFFFFF", "#D8ECFA"))
+    across, up, values = sampled(function, x, y)
+    if zero := _zero(values):
+        edges = [-np.inf, -zero, zero, np.inf]
+        axes.contourf(across, up, values, levels=edges, colors=("#FBE3D4", "#FFFFFF", "#D8ECFA"), zorder=0)
     if levels is not None:
         lines = axes.contour(across, up, values, levels=sorted(levels), colors=REST, linewidths=0.7)
         axes.clabel(lines, fontsize=7, fmt="%g")
-    if values.min() < 0 < values.max():
-        axes.contour(across, up, values, levels=[0.0], colors="black", linewidths=1.6)
+    _draw_zero(axes, across, up, values, "black", "-", 1.6)
     axes.set(xlim=x, ylim=y or x, aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
 
 
@@ -126,7 +182,7 @@ def row_plane(axes: Any, points: npt.ArrayLike, signs: npt.ArrayLike, name: str 
 
 def histogram(axes: Any, values: npt.ArrayLike, span: tuple[float, float], bins: int = 40, label: str = "") -> None:
     """Draw how values are distributed; more calls on the same axes are told apart by colour and line style."""
-    k = sum(1 for patch in axes.containers)
+    k = len(axes.containers)
     colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
     found = np.asarray(values, dtype=np.float64)
     counts, edges = np.histogram(found, bins=bins, range=span)
@@ -158,18 +214,6 @@ def curve(axes: Any, x: npt.ArrayLike, y: npt.ArrayLike, kind: int = 0, label: s
     mark = {"marker": MARKS[kind % len(MARKS)], "ms": 5} if marks else {}
     place, height = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     axes.plot(place, height, label=label or None, **look, **mark)
-
-
-def heat(axes: Any, matrix: npt.ArrayLike, reach: float | None = None, label: str = "") -> None:
-    """Draw a matrix with colours that are white at zero, blue above and orange below, and their scale beside it."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    entries = np.asarray(matrix, dtype=np.float64)
-    far = float(np.nanmax(np.abs(entries))) if reach is None else reach
-    colours = LinearSegmentedColormap.from_list("signed", [MINUS, "#FFFFFF", PLUS])
-    image = axes.imshow(entries, cmap=colours, vmin=-far, vmax=far, interpolation="nearest", aspect="auto")
-    axes.figure.colorbar(image, ax=axes, shrink=0.85, label=label)
-    axes.set(xticks=[], yticks=[])
 
 
 def image(axes: Any, pixels: npt.ArrayLike, title: str = "") -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..dynamics import Alignment, Limit, Trajectory
 from ..problem import Dataset, ProblemError
-from .alignment import MINUS, PLUS, check_picture, plot_alignment, written
+from .alignment import plot_alignment
 from .explanation import Explanation
 from .flow import plot_flow, plot_limit
+from .panels import samples
+from .pictures import check_picture, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,10 +64,8 @@ def _plot_points(data: Dataset, path: str | Path | None) -> Figure:
 
     figure = Figure(figsize=(5.5, 5), layout="constrained")
     axes = figure.subplots()
-    for sign, colour, mark, word in ((1, PLUS, "+", "positive"), (-1, MINUS, "_", "negative")):
-        at = data.y == sign
-        if at.any():
-            axes.scatter(data.X[at, 0], data.X[at, 1], c=colour, marker=mark, s=90, lw=2.2, label=f"{at.sum()} {word}")
+    words = f"{data.positives.size} positive", f"{data.negatives.size} negative"
+    samples(axes, data.X, data.y, 90.0, 2.2, words)
     axes.plot(0, 0, "k.", ms=4)
     axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=data.name or "")
     axes.margins(0.15)

@@ -1,19 +1,21 @@
-"""Small charts as SVG text."""
+"""Charts as SVG text: the painter of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 import numpy.typing as npt
 
+from ..problem.axis import BEND
 from ..problem.types import Array
-from .flow import _BEND, _log_value, axis_place
+from ..problem.words import upper
+from .axis import Tick
+from .charts import Chart
 
-Tick = tuple[float, str, str]  #: place, text, exponent
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_X_TICKS, _Y_TICKS = 9, 7  # as many as can stand beside each other
 
 
 @dataclass(frozen=True)
@@ -40,49 +42,6 @@ class Frame:
         low, high = self.y
         room = self.height - self.top - self.bottom
         return np.asarray(self.top + room * (high - np.asarray(value, dtype=float)) / ((high - low) or 1.0))
-
-
-def spread(values: npt.ArrayLike, *more: float, pad: float = 0.06, least: float = 0.0) -> tuple[float, float]:
-    """Range of the finite values with some room around it, and no narrower than ``least``."""
-    found = np.concatenate([np.ravel(np.asarray(values, dtype=float)), np.asarray(more, dtype=float)])
-    found = found[np.isfinite(found)]
-    low, high = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
-    room = max(pad * (high - low) or max(abs(high), 1.0) * pad, (least - (high - low)) / 2)
-    return low - room, high + room
-
-
-def log_ticks(low: float, high: float, most: int) -> list[Tick]:
-    """Ticks of the axis of `axis_place`: powers of ten up to the bend, powers of e beyond it."""
-    found = [(k * np.log(10.0), "1" if k == 0 else "10", "" if k == 0 else str(k)) for k in range(-4, 5)]
-    for k in range(2, 300):
-        place = float(axis_place(10.0**k))
-        power = str(10**k) if k < 4 else f"10{str(k).translate(_RAISED)}"
-        found += [(-place, "e", f"-{power}"), (place, "e", power)]
-        if place > max(abs(low), abs(high)):
-            break
-    found = sorted(tick for tick in found if low <= tick[0] <= high)
-    if len(found) < 2:
-        bottom, top = (_log_value(v) if abs(v) > _BEND else v for v in (low, high))
-        if max(abs(bottom), abs(top)) <= _BEND:
-            values = linear_ticks(float(np.exp(bottom)), float(np.exp(top)), 4)
-            return [(float(np.log(v)), text, "") for v, text, _ in values]
-        return [(float(axis_place(v)), "e", text) for v, text, _ in linear_ticks(bottom, top, 4)]
-    room = (high - low) / most
-    kept: list[Tick] = []
-    for tick in found:
-        if not kept or tick[0] - kept[-1][0] >= room:
-            kept.append(tick)
-    return kept
-
-
-def linear_ticks(low: float, high: float, most: int = 5) -> list[Tick]:
-    """Round numbers between two values."""
-    raw = (high - low) / most
-    size = 10.0 ** np.floor(np.log10(raw))
-    step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw)
-    first = np.ceil(low / step)
-    marks = [float((first + k) * step) for k in range(2 * most + 2) if (first + k) * step <= high]
-    return [(m, f"{0.0 if abs(m) < 1e-9 * step else m:.6g}", "") for m in marks]
 
 
 def label(x: float, y: float, text: str, exponent: str = "", anchor: str = "middle", css: str = "tick") -> str:
@@ -128,7 +87,30 @@ def bars(frame: Frame, edges: Array, heights: Array, css: str) -> str:
     )
 
 
-def chart(
+def paint(chart: Chart) -> str:
+    """Draw a chart over time."""
+    frame = Frame(chart.x.range, chart.y.range)
+    body = [level(frame, one.value, one.style) for one in chart.levels]
+    body += [line(frame, one.x, one.y, one.style) for one in chart.curves]
+    key = lines_key(chart.key) if chart.key else ""
+    words = chart.x.label, chart.y.label
+    ticks = chart.x.ticks(_X_TICKS), chart.y.ticks(_Y_TICKS)
+    return framed(frame, upper(chart.title), body, *ticks, *words, "timed", _under(frame, chart), key)
+
+
+def _under(frame: Frame, chart: Chart) -> Iterator[str]:
+    """Shade the bands and mark the bend and the events."""
+    for one in chart.bands:
+        yield band(frame, one.start, one.end, one.colour)
+    if chart.x.bent:
+        at = float(frame.across(BEND))
+        yield f'<path d="M{at:.1f} {frame.top}V{frame.height - frame.bottom}" class="bend"/>'
+    if chart.marks.size:
+        ticks = "".join(f"M{a:.1f} {frame.top}v6" for a in frame.across(chart.marks))
+        yield f'<path d="{ticks}" class="event"/>'
+
+
+def framed(
     frame: Frame,
     title: str,
     body: Iterable[str],
@@ -138,8 +120,9 @@ def chart(
     y_label: str,
     css: str = "",
     under: Iterable[str] = (),
+    key: str = "",
 ) -> str:
-    """Put axes around what was drawn."""
+    """Put axes around what was drawn, and the key below."""
     bottom, right = frame.height - frame.bottom, frame.width - frame.right
     axes = []
     for value, text, exponent in x_ticks:
@@ -159,11 +142,11 @@ def chart(
         f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
         f'<svg viewBox="0 0 {frame.width} {frame.height}" role="img" aria-label="{escape(title)}" '
         f'class="{css}" {limits}>'
-        f"{''.join(under)}{''.join(axes)}{''.join(body)}</svg></figure>"
+        f"{''.join(under)}{''.join(axes)}{''.join(body)}</svg>{key}</figure>"
     )
 
 
-def key(entries: Iterable[tuple[str, str]]) -> str:
+def lines_key(entries: Iterable[tuple[str, str]]) -> str:
     """Explain the curves: pairs of style and words."""
     items = "".join(
         f'<span><svg width="26" height="10"><path d="M1 5H25" class="curve {css}"/></svg>{escape(words)}</span>'

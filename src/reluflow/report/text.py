@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..problem.words import count
+from ..problem.tables import paper
+from ..problem.words import count, moment, size
 from ..theory import Finding
 from ..theory.compare import Verdict
 from ..theory.naming import theorems
-from .headline import moment, size
+from .words import phase_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,19 +42,7 @@ class Line(NamedTuple):
 
 def render(found: Explanation, width: int, color: bool) -> str:
     """Render as one string, with or without the codes for colour."""
-    from rich.console import Console
-
-    out = Console(
-        file=io.StringIO(),
-        width=width,
-        color_system="standard" if color else None,
-        force_terminal=color,
-        no_color=not color,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
+    out = paper(width, color)
     show(found, out, width)
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
@@ -129,8 +118,8 @@ def setting(problem: Problem) -> tuple[str, str, str]:
 
 def start(problem: Problem) -> str:
     """Write the norm of the start."""
-    size = problem.net.log_norm(problem.train)
-    return f"{np.exp(size):.3g}" if abs(size) < 300 else f"e^{size:.6g}"
+    log_norm = problem.net.log_norm(problem.train)
+    return f"{np.exp(log_norm):.3g}" if abs(log_norm) < 300 else f"e^{log_norm:.6g}"
 
 
 # -- theory ----------------------------------------------------------------------------------------------
@@ -178,13 +167,12 @@ def _predictions(found: Explanation) -> Iterator[Line]:
 
 
 def _flow(run: Trajectory) -> Iterator[Line]:
-    words = {"early": "exact", "late": "in log time", "rest": "nothing moves", "coupled": "step by step"}
     last: dict[str, float] = {}
     for phase in run.phases:
         last[phase.name] = phase.log_end
     yield Line(
         "phases",
-        "; ".join(f"{name} ({words.get(name, name)}) to {moment(end)}" for name, end in last.items()) or "none",
+        "; ".join(f"{name} ({phase_words(name)}) to {moment(end)}" for name, end in last.items()) or "none",
     )
     kinds, counts = np.unique(run.events["kind"], return_counts=True)
     events = ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True))

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...problem import Network, Problem, time_left
+from ...problem.progress import bar
 from .jump import Early
 from .keep import Checkpoint, Records
 from .state import State, network, snapshot, start
 from .step import Plan, Stepper, log_step
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 Callback = Callable[[int, Network], object]
 
@@ -109,10 +105,10 @@ class Run:
         # A stochastic step knows the loss of its batch only, so there the whole loss is looked at once an epoch.
         measure = math.isfinite(self.until_log_loss) and not self.plan.batch
         stepper = Stepper(self.problem, self.plan, state, measure)
-        with _bar(self, progress) as show:
+        with bar(self.plan.method, self.plan.steps, None if progress else False) as tell:
             stopped = ""
             for mark in [m for m in self.marks if m > self.records.last]:
-                stopped = self._to(mark, stepper, asked, show)
+                stopped = self._to(mark, stepper, asked, lambda: tell(state.iteration, lambda: self._words(state)))
                 if stopped == "diverged" or not _finite(state):
                     return "diverged"
                 if stopped in _CUT:
@@ -125,7 +121,13 @@ class Run:
             self.checkpoint.save(state, self.records, self.early)
         return stopped or "steps"
 
-    def _to(self, mark: int, stepper: Stepper, asked: list[int], show: Callable[[State], None]) -> str:
+    def _words(self, state: State) -> str:
+        """Say how far it is."""
+        log_loss = self.problem.log_loss(self._read(state)) if _finite(state) else math.nan
+        loss = f"e^{log_loss:.4g}" if log_loss <= -700 else f"{math.exp(log_loss):.3g}"
+        return f"{state.iteration} steps, loss {loss}"
+
+    def _to(self, mark: int, stepper: Stepper, asked: list[int], show: Callable[[], None]) -> str:
         """Iterate up to a mark, and return why it was not reached, if so."""
         state, until = stepper.state, -math.inf if self.plan.batch else self.until_log_loss
         every = stepper.batches if self.plan.batch and math.isfinite(self.until_log_loss) else 0
@@ -141,7 +143,7 @@ class Run:
                     return "loss"
                 if self.checkpoint.due and _finite(state):
                     self.checkpoint.save(state, self.records, self.early)
-                show(state)
+                show()
         return ""
 
     def _read(self, state: State) -> Network:
@@ -184,38 +186,3 @@ def _interruptible() -> Iterator[list[int]]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _bar(run: Run, wanted: bool) -> Iterator[Callable[[State], None]]:
-    """Show a progress bar with loss and time left, on a terminal and when it takes longer than a moment."""
-    if not wanted or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[loss]}"), TimeRemainingColumn()
-    bar: list[Progress] = []
-    last = [time.monotonic() + 0.5]
-
-    def show(state: State) -> None:
-        if time.monotonic() < last[0]:
-            return
-        if not bar:
-            bar.append(Progress(*columns, console=Console(stderr=True), transient=True))
-            bar[0].add_task(run.plan.method, total=run.plan.steps, completed=state.iteration, loss="")
-            bar[0].start()
-        log_loss = run.problem.log_loss(run._read(state)) if _finite(state) else math.nan
-        size = math.exp(log_loss) if log_loss > -700 else 0.0
-        words = (
-            f"{state.iteration} steps, loss {size:.3g}" if size else f"{state.iteration} steps, loss e^{log_loss:.4g}"
-        )
-        bar[0].update(bar[0].task_ids[0], completed=state.iteration, loss=words)
-        last[0] = time.monotonic() + 0.5
-
-    try:
-        yield show
-    finally:
-        for started in bar:
-            started.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from .run import FATES, Halt, run, starts
 
 if TYPE_CHECKING:
     import xarray
+
+    from ...sectors import ExtremalDirections
 
 Branch = Literal["regular", "leave"]
 
@@ -207,6 +209,12 @@ class Alignment:
         from .validity import valid_until
 
         return valid_until(self, tol)
+
+    def to_dict(self, ends: ExtremalDirections | None = None) -> dict[str, Any]:
+        """Describe the early phase in plain JSON values; with the extremal directions also which are reached."""
+        from ..documents import describe_alignment
+
+        return describe_alignment(self, ends)
 
     def to_xarray(self) -> xarray.Dataset:
         """Everything as an `xarray.Dataset` (needs the extra ``arrays``).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -96,6 +96,18 @@ class Limit:
         for group in self.groups:
             out[group.neurons] = group.direction
         return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the limit, and what supports it, in plain JSON values."""
+        from ..documents import describe_limit
+
+        return describe_limit(self)
+
+    def text(self, width: int = 100, color: bool = False) -> str:
+        """Render for a terminal."""
+        from ..texts import limit_text
+
+        return limit_text(self, width, color)
 
     def __repr__(self) -> str:
         lines = [f"Limit ({self.kind}): {self.reason}"] + ([f"  before, {self.history}"] if self.plateaus else [])

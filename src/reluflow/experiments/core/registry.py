@@ -7,15 +7,10 @@ from importlib import import_module
 
 from ...data.registry import suggestion
 from ...problem import ProblemError
+from ...theory import references
 from .experiment import Experiment
 
-PAPERS = {
-    "PL": "Phuong & Lampert, ICLR 2021",
-    "ML": "Min, Mallada & Vidal, ICLR 2024",
-    "SBG": "Sarussi, Brutzkus & Globerson, ICML 2021",
-    "LL": "Lyu, Li, Wang & Arora, NeurIPS 2021",
-    "C": "in none of the papers",
-}
+PAPERS = {**references.PAPERS, "C": "in none of the papers"}
 
 IDS = (
     *("PL-F1", "PL-F2", "PL-F3", "PL-F4", "PL-TAB1", "PL-X1"),

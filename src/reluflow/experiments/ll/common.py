@@ -89,13 +89,3 @@ def plot_function(
         return network.outputs(points if height is None else np.column_stack([points, np.full(len(points), height)]))
 
     return values
-
-
-def plot_zero(axes: Any, values: Callable[[Array], Array], colour: str, style: Any, width: float, label: str) -> None:
-    """Draw the zero set of a function in the window of the axes, with an entry in the legend."""
-    across, up = (np.linspace(low, high, 401) for low, high in (axes.get_xlim(), axes.get_ylim()))
-    grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    axes.contour(
-        across, up, values(grid).reshape(401, 401), levels=[0.0], colors=colour, linestyles=[style], linewidths=width
-    )
-    axes.plot([], [], color=colour, ls=style, lw=width, label=label)

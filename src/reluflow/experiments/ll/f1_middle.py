@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...report.panels import regions, samples, sheet
+from ...report.panels import regions, samples, sheet, zero_set
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, at_least, is_so
-from .common import plot_function, plot_zero
+from .common import plot_function
 from .f1 import PARAMETERS, QUICK, UNSTATED, check_common, check_one, plot_scales, run
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def plot(numbers: Numbers) -> Figure:
     regions(panel, plot_function(numbers["best"], height=HEIGHT), (-2.6, 2.6))
     panel.plot([], [], color="black", lw=1.6, label=f"largest margin, {numbers['best']['margin']:.4f}")
     linear = plot_function({"W": [numbers["one"]["w"]], "a": [1.0]}, height=HEIGHT)
-    plot_zero(panel, linear, "#E69F00", "--", 2.2, f"limit of the flow, {numbers['one']['margin']:.4f}")
+    zero_set(panel, linear, "#E69F00", "--", 2.2, f"limit of the flow, {numbers['one']['margin']:.4f}")
     shown = [(x[:2], y) for x, y in zip(numbers["X"], numbers["y"], strict=True) if abs(x[0]) <= 2.6]
     samples(panel, [x for x, _ in shown], [y for _, y in shown], size=70)
     for side in (1.0, -1.0):

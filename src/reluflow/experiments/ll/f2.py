@@ -12,9 +12,9 @@ from ...dynamics import descend, flow
 from ...margins import linearity, one_neuron
 from ...problem import Dataset, Network, Problem, initialize
 from ...problem.types import Array
-from ...report.panels import COLOURS, MARKS, samples, sheet
+from ...report.panels import COLOURS, MARKS, samples, sheet, zero_set
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, is_so
-from .common import ENDINGS, SLOPE, ending, goals, plot_function, plot_zero, stored
+from .common import ENDINGS, SLOPE, ending, goals, plot_function, stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,9 +136,9 @@ def plot(numbers: Numbers) -> Figure:
         shown = panel.contourf(side, side, shades, levels=14, cmap="cividis")
         figure.colorbar(shown, ax=panel, shrink=0.85, label="f")
         panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-        plot_zero(panel, values, "white", "-", 2.6, "net")
+        zero_set(panel, values, "white", "-", 2.6, "net")
         line = plot_function({"W": [one["one"]["w"]], "a": [1.0]}, height=height)
-        plot_zero(panel, line, "black", "--", 1.2, "linear classifier")
+        zero_set(panel, line, "black", "--", 1.2, "linear classifier")
         near = [(x[:2], y) for x, y in zip(one["X"], one["y"], strict=True) if max(map(abs, x[:2])) <= reach]
         samples(panel, [x for x, _ in near], [y for _, y in near], size=70)
         panel.set_title(f"{name}: L = {one['gd']['loss']:.1e}, linear {100 * one['gd']['linear']:.2f} %", fontsize=9)

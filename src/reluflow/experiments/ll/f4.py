@@ -9,9 +9,8 @@ import numpy as np
 
 from ...problem import Network
 from ...problem.types import Array
-from ...report.panels import boundary, samples, sheet
+from ...report.panels import boundary, samples, sheet, zero_set
 from ..core.experiment import Expectation, Numbers, at_least
-from .common import plot_zero
 from .tab1 import EXPERIMENT as TABLE
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def plot(numbers: Numbers) -> Figure:
         panel.contourf(side, side, values(grid).reshape(121, 121), levels=14, cmap="cividis")
         panel.set(xlim=(-3, 3), ylim=(-3, 3), aspect="equal", xticks=(-2, 0, 2), yticks=(-2, 0, 2))
         panel.axvline(0.0, color="white", ls=":", lw=1.0)
-        plot_zero(panel, values, "white", "-", 2.4, "net")
+        zero_set(panel, values, "white", "-", 2.4, "net")
         boundary(panel, one["line"][:2], float(one["line"][2]), colour="black")
         samples(panel, one["X"], one["y"], size=18)
         panel.set_title(f"n = {size['n']}, same sign {100 * one['agreement']:.1f} %", fontsize=8)

@@ -10,7 +10,7 @@ import numpy as np
 from ...data import make
 from ...dynamics import flow
 from ...problem import Network
-from ...report.panels import arrows, regions, samples, sheet
+from ...report.panels import arrows, regions, samples, sheet, zero_set
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
 from .common import OUTPUT, SLOPE, accuracy, start, train
 from .regimes import largest_turn, rebuilt, weights
@@ -127,19 +127,15 @@ def plot(numbers: Numbers) -> Figure:
     """Draw regions above, directions below; large initialisation left, small one right."""
     figure, axes = sheet(2, 2, "SGD from large and from small weights", (4.3, 4.0))
     reach = 1.08 * float(np.abs(np.asarray(numbers["X"])).max())
-    line = np.linspace(-reach, reach, 301)
-    grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
     for column, name in enumerate(("large", "small")):
         case = numbers["cases"][name]
         net, exact = (rebuilt(W, numbers["slope"]) for W in (case["W"], case["flow"]["W"]))
         upper, lower = axes[:, column]
         regions(upper, net.outputs, (-reach, reach))
-        f = exact.outputs(grid).reshape(line.size, -1)
-        upper.contour(line, line, f, levels=[0.0], colors="#009E73", linewidths=2.2, linestyles="--")
+        upper.plot([], [], color="black", lw=1.6, label="SGD")
+        zero_set(upper, exact.outputs, "#009E73", "--", 2.2, "flow")
         samples(upper, numbers["X"], numbers["y"], 18.0)
         upper.set_title(f"{name} initialisation, std {case['scale']:g}: boundary")
-        upper.plot([], [], color="black", lw=1.6, label="SGD")
-        upper.plot([], [], color="#009E73", ls="--", lw=2.2, label="flow")
         upper.legend(fontsize=8, loc="lower right")
         arrows(lower, case["W"], net.a)
         lower.set_title(f"{name}: directions of the neurons (a > 0 solid, a < 0 dashed)", fontsize=9)

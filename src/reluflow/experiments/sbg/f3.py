@@ -11,8 +11,8 @@ from ...data import make
 from ...dynamics import agreement, flow
 from ...margins import AgreementMargin, agreement_margin, beta_crit, clusters
 from ...problem import Dataset, Network
-from ...report.alignment import MINUS, PLUS
 from ...report.panels import arrows, boundary, curve, regions, samples, sheet
+from ...report.pictures import MINUS, PLUS
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
 from .common import OUTPUT, spread_epochs, start, train
 from .regimes import angle, largest_turn, rebuilt, weights

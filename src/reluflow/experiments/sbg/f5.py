@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.panels import sheet
+from ...report.panels import sampled, sheet
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, at_least, at_most, equals
 from .two_neurons import PARAMETERS, UNSTATED, net_of, plot_signs, run
 
@@ -51,12 +51,9 @@ def plot(numbers: Numbers) -> Figure:
     figure, axes = sheet(1, 2, f"Two neurons, leaky ReLU of slope {numbers['shown']:g}", (4.6, 3.9))
     net = net_of(numbers, numbers["shown"])
     plot_signs(axes[0, 0], net, "sign of f: linear")
-    line = np.linspace(-2.0, 2.0, 201)
-    grid = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    f = net.outputs(grid).reshape(line.size, -1)
-    panel = axes[0, 1]
-    image = panel.contourf(line, line, f, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr")
-    lines = panel.contour(line, line, f, levels=[-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], colors="black", linewidths=0.8)
+    panel, grid = axes[0, 1], sampled(net.outputs, (-2.0, 2.0))
+    image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr")
+    lines = panel.contour(*grid, levels=[-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], colors="black", linewidths=0.8)
     panel.clabel(lines, fontsize=8, fmt="%g")
     figure.colorbar(image, ax=panel, shrink=0.85, label="f")
     panel.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title="value of f: kinked, not linear")

@@ -14,19 +14,18 @@ import numpy as np
 
 from ...data import summarize
 from ...problem.plain import plain
-from ...problem.words import count
-from ...theory import Condition, Finding, Observation, Prediction, citation
+from ...problem.words import count, moment, upper
+from ...theory import PAPERS, Condition, Finding, Observation, Prediction, citation
 from ...theory.compare import Verdict
+from ..charts import margin_levels
 from ..explanation import versions
-from ..headline import moment
 from ..text import setting, theorems_first
-from .charts import ends, levels, over_time, phases_key
+from .curves import ends, over_time, phases_key
 from .plane import movie, regions
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
 
-_PAPERS = {"PL": "Phuong and Lampert", "ML": "Min and others", "SBG": "Sarussi and others", "LL": "Lyu and others"}
 _MOST_ROWS = 30
 
 
@@ -71,13 +70,9 @@ def _outcome(found: Explanation) -> str:
         ("undecided", summary.undecided, _MOST_ROWS),
     )
     return (
-        f"<h2>Verdict</h2><p>{escape(_upper(found.sentence))}</p>"
+        f"<h2>Verdict</h2><p>{escape(upper(found.sentence))}</p>"
         f'<div class="cards">{"".join(_card(title, items, most) for title, items, most in cards)}</div>'
     )
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _card(title: str, verdicts: Sequence[Verdict], most: int) -> str:
@@ -122,7 +117,7 @@ def _moving(found: Explanation, scene: dict[str, Any]) -> str:
         f"<p>In {escape(scene['words'])}. A dot is a neuron: its place on the disc is its direction, and it moves "
         "outward as its norm grows (logarithmically). Blue: output weight a &gt; 0, orange: a &lt; 0. "
         f"+ and − are the samples, scaled to the disc.{some}</p>"
-        f"<p>{_upper('; '.join(rays))}{'.' if rays else ''}</p>"
+        f"<p>{upper('; '.join(rays))}{'.' if rays else ''}</p>"
         "<p>The bar is time, on the axis of the charts below; its colours are the phases of the computation, the ticks "
         f"are the moments at which a neuron changes sides with respect to a sample ({run.events.size} in all).</p>"
         f"{_phases(found)}{_ending(found)}</div></div>"
@@ -132,10 +127,7 @@ def _moving(found: Explanation, scene: dict[str, Any]) -> str:
 def _phases(found: Explanation) -> str:
     assert found.trajectory is not None
     run = found.trajectory
-    rows = [
-        (f.name, moment(f.log_start) if np.isfinite(f.log_start) else "t = 0", moment(f.log_end), f.steps)
-        for f in run.phases
-    ]
+    rows = [(f.name, moment(f.log_start), moment(f.log_end), f.steps) for f in run.phases]
     kinds, counts = np.unique(run.events["kind"], return_counts=True)
     events = ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "none"
     many = [*rows[:4], ("...", "", "", ""), *rows[-4:]] if len(rows) > 9 else rows
@@ -178,7 +170,7 @@ def _claims(found: Explanation) -> str:
         f'<button type="button" data-show="{key}"{" class=on" if key == "all" else ""}>{words}</button>'
         for key, words in filters
     )
-    papers = "; ".join(f"{key}: {name}" for key, name in _PAPERS.items())
+    papers = "; ".join(f"{key}: {name}" for key, name in PAPERS.items())
     return (
         f'<h2>Every statement</h2><p class="soft">{papers}. Open a line for its conditions, witnesses, constants and '
         f'observations.</p><div class="filters">{buttons}</div>{rows}'
@@ -268,7 +260,7 @@ def _certificate(found: Explanation) -> str:
         return f"<h2>The limit</h2><p>No limit was confirmed.</p>{reasons}"
     words = {True: "holds", False: "fails", None: "undecided"}
     rows = [(words[e.holds], e.name, _value(e.value), e.text) for e in end.evidence]
-    parts = [f"<h2>The limit and its certificate</h2><p>{escape(_upper(end.reason))}.</p>"]
+    parts = [f"<h2>The limit and its certificate</h2><p>{escape(upper(end.reason))}.</p>"]
     parts.append(_table(("verdict", "evidence", "value", "in words"), rows) if rows else "")
     if end.kkt is not None:
         kkt, balance = end.kkt, "" if end.kkt.balance is None else f", balance {end.kkt.balance:.2e}"
@@ -286,7 +278,7 @@ def _ending(found: Explanation) -> str:
     end = found.limit
     if end is None:
         return ""
-    table = [(name, f"{value:.10g}") for _, name, value in levels(found)]
+    table = [(one.name, f"{one.value:.10g}") for one in margin_levels(found.predictions, end)]
     living = sorted(end.living, key=lambda g: -g.share)
     groups = [
         ("+" if g.sign > 0 else "−" if g.sign < 0 else "±", len(g.neurons), f"{g.share:.6g}", _value(g.direction))

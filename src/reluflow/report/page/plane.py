@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...problem import NotSeparable, ProblemError, Undecided
+from ...problem.axis import axis_place
 from ...problem.types import Array, Index
-from ..flow import _TINTS, axis_place
+from ...problem.words import moment, size, upper
+from ..charts import Clock, clock, shown_neurons, told_network
+from ..panels import decided
 from ..svg import label
-from .charts import Clock, shown_neurons
 
 if TYPE_CHECKING:
     from ...dynamics import Trajectory
@@ -44,9 +46,9 @@ def basis(found: Explanation) -> tuple[Array, str]:
 
 
 def _candidates(found: Explanation) -> tuple[list[Array], str]:
-    for one in found.predictions:
-        if one.function is not None and one.network is not None and one.network.W.any():
-            return _leading(one.network), f"the plane of the directions predicted by {one.claim}"
+    told = told_network(found.predictions)
+    if told is not None and told[1].W.any():
+        return _leading(told[1]), f"the plane of the directions predicted by {told[0]}"
     if found.limit is not None and found.limit.network.W.any():
         return _leading(found.limit.network), "the plane of the two main directions of the limit"
     return [], "the plane in which the data vary most"
@@ -65,12 +67,12 @@ def movie(found: Explanation) -> dict[str, Any] | None:
     run = found.trajectory
     if run is None:
         return None
-    clock, (plane, words) = Clock(run), basis(found)
-    frames = _frames(run, clock)
+    at, (plane, words) = clock(run), basis(found)
+    frames = _frames(run, at)
     shown = shown_neurons(run, _MOST_NEURONS)
     if not shown.size:
         return None
-    low, high = clock.range
+    low, high = at.range
     data, top = found.problem.data, float(found.problem.data.norms.max()) or 1.0
     some = np.linspace(0, data.n - 1, min(data.n, _MOST_POINTS)).astype(int)
     flat = data.X[some] @ plane.T / top
@@ -78,30 +80,25 @@ def movie(found: Explanation) -> dict[str, Any] | None:
         "words": words,
         "points": np.round(np.pad(flat, ((0, 0), (0, 2 - flat.shape[1]))), 4).tolist(),
         "labels": data.y[some].astype(int).tolist(),
-        "places": np.round((clock.places[frames] - low) / (high - low), 5).tolist(),
+        "places": np.round((at.places[frames] - low) / (high - low), 5).tolist(),
         "neurons": _paths(run, frames, shown, plane).tolist(),
         "signs": run.signs[np.ix_(frames, shown)].astype(int).tolist(),
-        "times": [_moment(float(t)) for t in run.log_time[frames]],
-        "losses": [_size(float(v)) for v in run.log_loss[frames]],
-        "events": np.round((clock.events() - low) / (high - low), 4).tolist(),
+        "times": [moment(float(t)) for t in run.log_time[frames]],
+        "losses": [size(float(v)) for v in run.log_loss[frames]],
+        "events": np.round((at.marks - low) / (high - low), 4).tolist(),
         "phases": [
-            [*(_part(t, low, high) for t in (f.log_start, f.log_end)), _TINTS.get(f.name, "#FFFFFF"), f.name]
-            for f in run.phases
+            [*np.round(np.clip((np.array([b.start, b.end]) - low) / (high - low), 0, 1), 5), b.colour, b.phase]
+            for b in at.bands
         ],
         "rays": _rays(found, plane),
         "drawn": [int(shown.size), run.p],
     }
 
 
-def _part(log_time: float, low: float, high: float) -> float:
-    place = float(axis_place(log_time)) if np.isfinite(log_time) else low
-    return round(float(np.clip((place - low) / (high - low), 0, 1)), 5)
-
-
-def _frames(run: Trajectory, clock: Clock) -> Index:
+def _frames(run: Trajectory, at: Clock) -> Index:
     """Choose records evenly spread over the axis of time."""
-    wanted = np.linspace(*clock.range, _FRAMES)
-    found = np.clip(np.searchsorted(clock.places, wanted), 0, len(run) - 1)
+    wanted = np.linspace(*at.range, _FRAMES)
+    found = np.clip(np.searchsorted(at.places, wanted), 0, len(run) - 1)
     return np.asarray(np.union1d(found, [0, len(run) - 1]), dtype=np.intp)
 
 
@@ -117,7 +114,8 @@ def _paths(run: Trajectory, frames: Index, shown: Index, plane: Array) -> Index:
 
 def _rays(found: Explanation, plane: Array) -> list[Any]:
     """Directions of the prediction (dashed) and of the limit (solid)."""
-    nets = [("predicted", p.network) for p in found.predictions if p.function is not None and p.network is not None][:1]
+    told = told_network(found.predictions)
+    nets = [] if told is None else [("predicted", told[1])]
     if found.limit is not None:
         nets.append(("limit", found.limit.network))
     rays = []
@@ -126,16 +124,6 @@ def _rays(found: Explanation, plane: Array) -> list[Any]:
             if direction.any() and out:
                 rays.append([kind, int(np.sign(out)), *np.round(direction @ plane.T, 4).tolist()])
     return rays
-
-
-def _moment(log_time: float) -> str:
-    if log_time < 9.3:
-        return f"t = {np.exp(log_time):.4g}"
-    return f"t = e^{log_time:.5g}"
-
-
-def _size(log_value: float) -> str:
-    return f"{np.exp(log_value):.4g}" if log_value > -20 else f"e^{log_value:.5g}"
 
 
 # -- decisions -------------------------------------------------------------------------------------------
@@ -175,9 +163,7 @@ def _linear(found: Explanation) -> Array | None:
 
 def _disc(title: str, function: Callable[[Array], Array], found: Explanation) -> str:
     turn = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    values = np.asarray(function(np.stack([np.cos(turn), np.sin(turn)], axis=1)))
-    tiny = 1e-9 * float(np.abs(values).max())
-    signs = np.where(np.abs(values) <= tiny, 0, np.sign(values)).astype(int)
+    signs = decided(function(np.stack([np.cos(turn), np.sin(turn)], axis=1)))
     starts = np.flatnonzero(signs != np.roll(signs, 1))
     half, radius = _SIZE / 2, _SIZE / 2 - 16
     shapes = []
@@ -197,7 +183,7 @@ def _disc(title: str, function: Callable[[Array], Array], found: Explanation) ->
         at = half + scale * x[0], half - scale * x[1]
         shapes.append(label(at[0], at[1] + 5, "+" if y > 0 else "−", css=f"point {'plus' if y > 0 else 'minus'}"))
     return (
-        f'<figure class="disc"><figcaption>{escape(title[:1].upper() + title[1:])}</figcaption>'
+        f'<figure class="disc"><figcaption>{escape(upper(title))}</figcaption>'
         f'<svg viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(title)}">{"".join(shapes)}</svg></figure>'
     )
 
