@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -222,6 +222,21 @@ class _One:
         return other
 
 
+class _Factors(NamedTuple):
+    """What solving with ``I - c J`` needs: the samples and neurons that matter, and a small system between samples."""
+
+    X: Array  # (k, d) the samples
+    H: Array  # (G, k) slopes of the groups on them
+    V: Array  # (p, d) first-layer weights
+    out: Array  # (p,) output weights
+    factor: Array  # (p,) units of the neurons
+    alpha: float  # 1 + c decay
+    D: Array  # (p, d) what pulls each neuron
+    inv: Array  # (p,) of the last row of each neuron's block; 0 for a frozen layer
+    sign: Array  # (k,) labels
+    lu: Any  # of the system between samples
+
+
 @dataclass(frozen=True)
 class Shift:
     """``I - c J``, factorised when first solved with."""
@@ -241,7 +256,7 @@ class Shift:
         return np.flatnonzero(diagonal > _NOTICEABLE)
 
     @cached_property
-    def _ready(self) -> tuple[Any, ...]:
+    def _ready(self) -> _Factors:
         from scipy.linalg import lu_factor
 
         J, chart, c = self.J, self.J.chart, self.c
@@ -278,11 +293,11 @@ class Shift:
         if chart.clock == "norm":
             A += c * np.outer(J.pull.speed * p, (p * kink) @ T)
         A[np.diag_indices_from(A)] += 1.0
-        return X, H, V, out, factor, alpha, D, inv, sign, lu_factor(A, check_finite=False)
+        return _Factors(X, H, V, out, factor, alpha, D, inv, sign, lu_factor(A, check_finite=False))
 
-    def _block(self, rows: Array, ready: tuple[Any, ...]) -> Array:
+    def _block(self, rows: Array) -> Array:
         """Solve with the blocks of the neurons alone."""
-        alpha, D, inv = ready[5], ready[6], ready[7]
+        alpha, D, inv = self._ready.alpha, self._ready.D, self._ready.inv
         out = np.empty_like(rows)
         if self.J.chart.geometry.frozen:
             return np.asarray(rows / alpha)
@@ -290,40 +305,39 @@ class Shift:
         out[:, :-1] = (rows[:, :-1] + self.c * D * out[:, -1:]) / alpha
         return out
 
-    def _margins(self, rows: Array, ready: tuple[Any, ...]) -> Array:
+    def _margins(self, rows: Array) -> Array:
         """Change of the margins that matter by a change of the rows."""
-        X, H, V, out, factor, *_ = ready
-        chart = self.J.chart
-        weighted = (factor * out)[:, None] * rows[:, :-1]
+        at, chart = self._ready, self.J.chart
+        weighted = (at.factor * at.out)[:, None] * rows[:, :-1]
         if not chart.geometry.frozen:
-            weighted += (factor * rows[:, -1])[:, None] * V
-        Z = X @ chart.pattern.total(weighted).T
-        return np.asarray(ready[8] * np.einsum("gk,kg->k", H, Z))
+            weighted += (at.factor * rows[:, -1])[:, None] * at.V
+        Z = at.X @ chart.pattern.total(weighted).T
+        return np.asarray(at.sign * np.einsum("gk,kg->k", at.H, Z))
 
     def solve(self, b: Array) -> Array:
         """Solve ``(I - c J) x = b``."""
         from scipy.linalg import lu_solve
 
-        J, chart, ready = self.J, self.J.chart, self._ready
-        X, H, V, out, sign, lu = *ready[:4], ready[8], ready[9]
+        J, chart, at = self.J, self.J.chart, self._ready
+        V = at.V
         n_rows = V.shape[0] * (V.shape[1] + 1)
-        x = self._block(b[:n_rows].reshape(V.shape[0], -1), ready)
+        x = self._block(b[:n_rows].reshape(V.shape[0], -1))
         p, kink = J.pull.p[self.which], J.kink[self.which]
-        dq = self._margins(x, ready)
+        dq = self._margins(x)
         change = J.pull.speed * p * kink * dq
         if chart.clock == "norm":
             change -= J.pull.speed * p * float((p * kink) @ dq)
-        z = lu_solve(lu, self.c * change, check_finite=False)
-        G = chart.pattern.project((H * (z * sign)) @ X)[chart.pattern.member]
+        z = lu_solve(at.lu, self.c * change, check_finite=False)
+        G = chart.pattern.project((at.H * (z * at.sign)) @ at.X)[chart.pattern.member]
         push = np.empty_like(x)
-        push[:, :-1] = out[:, None] * G
+        push[:, :-1] = at.out[:, None] * G
         push[:, -1] = 0.0 if chart.geometry.frozen else np.einsum("jd,jd->j", V, G)
-        x += self._block(push, ready)
+        x += self._block(push)
         if chart.clock == "time":
             return x.ravel()
         rate = _pace(J.pull.log_dt, J.y[-1])
         stiff = rate * (np.cosh(J.y[-1]) + np.tanh(J.y[-1]))  # rate = e^(log_dt - tau) / cosh, tau = sinh
-        dq = self._margins(x, ready)
+        dq = self._margins(x)
         last = (b[-1] - self.c * rate * float((p * kink) @ dq)) / (1.0 + self.c * stiff)
         return np.append(x.ravel(), last)
 
