@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,13 @@ class Phase(NamedTuple):
     log_start: float
     log_end: float
     steps: int
+
+
+class Dense(Protocol):
+    """What gives the network between two records without integrating again."""
+
+    def at(self, log_time: float) -> Network | None:
+        """Return the network at a log time; None where it is not known."""
 
 
 #: By method: the network of a run at a log time after one of its records.
@@ -96,6 +103,8 @@ class Trajectory:
         How the run was made: tolerances, steps, seeds, the subgradient at 0; plain numbers and strings.
     early : Alignment or None
         The exact early phase that a flow began with; it follows from the problem, and is not written to files.
+    dense : Dense or None
+        The polynomials of the coupled phase of a flow, with which `at` evaluates it; not written to files.
     """
 
     problem: Problem
@@ -110,6 +119,7 @@ class Trajectory:
     method: str = "flow"
     settings: Mapping[str, Any] = field(default_factory=dict)
     early: Alignment | None = None
+    dense: Dense | None = None
 
     def __post_init__(self) -> None:
         T, p, d = self.log_time.size, self.problem.net.p, self.problem.net.d

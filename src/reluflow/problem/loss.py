@@ -67,6 +67,18 @@ class Loss:
         e = _exp_minus_abs(q)
         return np.asarray(np.where(q > 0, e, 1.0) / (1.0 + e))
 
+    def curvature(self, q: npt.ArrayLike) -> Array:
+        """``l''(q)``: how fast the pull of a sample falls.
+
+        >>> Loss("logistic").curvature(0.0)
+        array(0.25)
+        """
+        q = np.asarray(q, dtype=np.float64)
+        if self.name == "exponential":
+            return self.value(q)
+        e = _exp_minus_abs(q)
+        return np.asarray(e / (1.0 + e) ** 2)
+
     def log_force(self, q: npt.ArrayLike) -> Array:
         """``log g(q)``."""
         q = np.asarray(q, dtype=np.float64)

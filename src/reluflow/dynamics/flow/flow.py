@@ -15,7 +15,8 @@ from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ..trajectory import Trajectory, knows_between
 from .field import Geometry
-from .march import Goal, March, Reached
+from .march import March, Reached
+from .phases import Goal
 from .record import Recorder
 from .state import State, take
 
@@ -274,7 +275,7 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
 
 @knows_between("flow")
 def between(run: Trajectory, record: int, log_time: float) -> Network:
-    """Network of a flow at a time after one of its records: integrated anew from there."""
+    """Network of a flow at a time after one of its records: evaluated, or integrated anew from there."""
     problem = run.problem
     rtol = float(run.settings.get("rtol", 1e-9))
     early = [phase for phase in run.phases if phase.name == "early"]
@@ -282,6 +283,8 @@ def between(run: Trajectory, record: int, log_time: float) -> Network:
         from ..early.alignment import align
 
         return (run.early or align(problem)).network(float(np.exp(log_time)))
+    if run.dense is not None and (net := run.dense.at(log_time)) is not None:
+        return net
     geometry = Geometry(problem)
     recorder = Recorder(problem, {})
     goal = Goal(log_time, -np.inf, np.inf)

@@ -9,6 +9,7 @@ import numpy as np
 from ...problem import Problem
 from ...problem.types import Array
 from ..trajectory import EVENT, Events, Phase, Trajectory
+from .dense import Dense, Leg
 from .state import State
 
 if TYPE_CHECKING:
@@ -37,9 +38,18 @@ class Recorder:
         self.chunks: list[Events] = []
         self.phases: list[Phase] = []
         self.alignment: Alignment | None = None
+        self.dense: Dense | None = None
         self.margin = np.nan
         self._stride, self._idle, self._spare = 1, 0, False
         self._before: tuple[list[Record], Trajectory] | None = None
+
+    def follow(self, leg: Leg | None, normals: Array) -> None:
+        """Keep how the neurons moved in a step."""
+        if leg is None:
+            return
+        if self.dense is None:
+            self.dense = Dense(normals, self.problem.train == "first", self.problem.net.slope)
+        self.dense.add(leg)
 
     def add(self, log_time: float, state: State, q: Array) -> None:
         """Record a state and its margins; the newest is always there, others only every so many steps."""
@@ -121,6 +131,7 @@ class Recorder:
             "flow",
             self.settings,
             self.alignment,
+            self.dense,
         )
         if self._before is not None:
             old, earlier = self._before

@@ -18,7 +18,8 @@ from ...problem.words import count
 from ..early.alignment import Alignment
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
-from ..flow.march import Goal, March, Reached, named
+from ..flow.march import March, Reached
+from ..flow.phases import Goal, named
 from ..flow.record import Recorder
 from ..trajectory import LATEST, Trajectory
 from .candidate import Candidate, LimitGroup, Lost, candidate

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...problem import Network
-from ..flow.march import Goal, March, Reached
+from ..flow.march import March, Reached
+from ..flow.phases import Goal
 from ..flow.record import Recorder
 from ..flow.state import State, pattern_of, take
 from ..trajectory import Trajectory

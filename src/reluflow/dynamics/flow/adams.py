@@ -1,0 +1,429 @@
+r"""The coupled flow: steps of variable length and order in the forces, every neuron on arcs of its own.
+
+All that couples the neurons is the forces :math:`c_i(t) = r\,y_i\,g(q_i(t))`, n functions of time. They are continued
+as polynomials through their last values (Adams), every neuron follows its arcs under them through all its events
+(`arcs`), the outputs at the end give the forces there, and with those the step is repeated (corrector). So an event
+costs one neuron something, and the step nothing: but an event bends the forces. The jump of :math:`(a w)'` at an event
+is known, so the bends are taken out of the forces before they are compared with a polynomial, put back as their mean
+over the step, and the old values are continued as if the new slopes had always been: steps stay long.
+
+The history belongs to the faces (kinks at the old times), and with it each neuron has the forces at the old times with
+its present sides: changed by one row an event, so that no product is needed to make its polynomial.
+
+A loss enters by two functions only: the pull of a sample as a function of the output, and its derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...problem import check_time
+from ...problem.types import Array, Flags, Index, Ints, Signs
+from .arcs import CANCELLED, NODES, THROUGH, Came, Crowd, Step, new_bench, through
+from .dense import Leg, Rows, new_came
+from .field import Geometry
+from .passes import (
+    bend_history,
+    estimate,
+    follow_log,
+    interpolate,
+    overdue,
+    push_history,
+    spread,
+    sum_active,
+    turn_history,
+)
+from .state import State, ties
+
+_SHORT = 1e-3  # a step cut to less than this of its length leaves no node of its own
+_UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
+_SHY = 0.1  # part of the mean bend that counts as error
+_GROW = 2.0
+_REFERENCE = 100_000  # neurons x faces x inputs from which paths without events go through a product of matrices
+
+
+class Source:
+    """The loss as the integrator sees it: pulls of the samples as functions of the outputs, and their slopes."""
+
+    def __init__(self, geometry: Geometry) -> None:
+        problem = geometry.problem
+        self.y, self.loss, self.weight = problem.data.y, problem.loss, problem.weight
+
+    def pulls(self, f: Array) -> Array:
+        """``c_i = -r dl(y_i f_i)/df_i``."""
+        return np.asarray(self.weight * self.y * self.loss.force(self.y * f))
+
+    def slopes(self, f: Array) -> Array:
+        """``dc_i/df_i``."""
+        return np.asarray(-self.weight * self.loss.curvature(self.y * f))
+
+
+class Events(NamedTuple):
+    """What happened in a step, in order of time: neuron (of the stepper), face or `arcs.FLIP`, side after it, time."""
+
+    neuron: Ints
+    face: Ints
+    side: Ints
+    clock: Array
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A step that was found good enough, not yet taken: it can be looked at anywhere."""
+
+    step: Step
+    came: Came
+    sides: Signs
+    f: Array  # outputs at the end
+    bends: tuple[Array, Array] | None  # moments of the bends of the pulls
+
+
+class Adams:
+    """The moving neurons of a state, and the last few values of the forces."""
+
+    def __init__(self, geometry: Geometry, state: State, who: Flags, rtol: float) -> None:
+        faces, data = geometry.faces, geometry.problem.data
+        self.geometry, self.base_state, self.rtol = geometry, state, rtol
+        self.source = Source(geometry)
+        self.normals = np.ascontiguousarray(faces.normals)
+        self.across = np.ascontiguousarray(faces.normals.T)
+        self.norms, self.slope = data.norms, geometry.slope
+        self.plain = faces.m == data.n and bool((faces.of == np.arange(data.n)).all())
+        self.low = np.where(faces.orient > 0, self.slope, 1.0)
+        self.squares = self.norms**2
+        p, (m, d) = int(who.sum()), self.normals.shape
+        unit = np.maximum(state.log_w, state.log_a)[who]
+        with np.errstate(under="ignore", over="ignore"):
+            W = np.exp(state.log_w[who] - unit)[:, None] * state.U[who]
+            b = state.sign[who] * np.exp(state.log_a[who] - unit)
+        size = np.sqrt(np.einsum("jd,jd->j", W, W) + b * b)
+        tied, excess = ties(geometry, state, who, unit)
+        self.rows = Rows(
+            np.ascontiguousarray(W / size[:, None]),
+            b / size,
+            unit + np.log(size),
+            np.ascontiguousarray(state.sides[who]),
+            excess / size**2,
+            state.balanced[who] & (not geometry.frozen),
+            tied,
+            np.flatnonzero(who),
+        )
+        self.Z = self.rows.W @ self.across
+        self.F = np.zeros((p, NODES + 2, d))
+        self.hist, self.still = np.zeros((NODES + 2, m)), np.zeros((NODES + 2, d))
+        self.extra, self.mass = np.zeros((p, d)), np.zeros(p)
+        self.ages = np.zeros(1)  # of the nodes; the newest is now
+        self.order, self.t, self.last, self.failed = 1, 0.0, 0.0, False
+        self._room, self._part = np.empty((p, m)), np.empty(m)
+        self._kink, self._C = np.empty((NODES + 1, m)), np.empty((NODES + 1, NODES + 1))
+        self._came = [new_came(p, m, d) for _ in range(2)]
+        self._late = np.zeros(p, np.int8)
+        self._bench = [new_bench(m, d)]
+        self.f = self._now()
+        self.F[:, 1], self.hist[1], self.still[1] = self.forces(self.source.pulls(self.f), self.rows.sides)
+        self.h = 0.3 * float(np.sqrt(rtol)) / self.pace if self.pace > 0 else np.inf
+
+    @property
+    def pace(self) -> float:
+        """Largest force on a neuron: how fast it can turn or grow."""
+        return float(np.sqrt(np.einsum("jd,jd->j", self.F[:, 1], self.F[:, 1]).max(initial=0.0)))
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing pulls."""
+        return not self.F[:, 1].any()
+
+    @property
+    def live(self) -> Flags:
+        """Which samples some neuron feels."""
+        faces = self.geometry.faces
+        if self.slope > 0.0:
+            return np.ones(faces.of.size, dtype=bool)
+        up, down = (self.rows.sides > 0).any(axis=0)[faces.of], (self.rows.sides <= 0).any(axis=0)[faces.of]
+        return np.asarray(np.where(faces.orient > 0, up, down))
+
+    def present(self, j: int) -> Array:
+        """Force on a neuron now, tangent to the faces that hold it."""
+        force, held = self.F[j, 1], self.rows.sides[j] == 0
+        if not held.any():
+            return force
+        normals = self.normals[held]
+        return np.asarray(force - np.linalg.lstsq(normals, normals @ force, rcond=None)[0])
+
+    def state(self) -> State:
+        """Return to directions and sizes."""
+        return self.rows.state(self.base_state, self.geometry.frozen)
+
+    # -- outputs and forces ---------------------------------------------------------------------------
+
+    def outputs(self, A: Array, W: Array, Z: Array, sides: Signs) -> Array:
+        """``f_i`` of neurons with first-layer rows W, ``Z = W . normals``, and output weights A."""
+        sum_active(Z, A, sides, self._part)
+        total = self.normals @ (A @ W) if self.slope > 0 or not self.plain else 0.0
+        if self.plain:
+            return np.asarray(self.norms * ((1 - self.slope) * self._part + self.slope * total))
+        faces = self.geometry.faces
+        up, down = self._part[faces.of], (total - self._part)[faces.of]
+        return np.asarray(self.norms * np.where(faces.orient > 0, up + self.slope * down, -(self.slope * up + down)))
+
+    def _now(self) -> Array:
+        rows = self.rows
+        with np.errstate(over="ignore"):
+            return self.outputs(rows.b * np.exp(2 * rows.rho), rows.W, self.Z, rows.sides)
+
+    def kinks(self, c: Array) -> Array:
+        """Jump of the force across each face, along its normal."""
+        size = (1 - self.slope) * c * self.norms
+        return size if self.plain else self.geometry.kinks(c) * (1 - self.slope)
+
+    def common(self, c: Array) -> Array:
+        """Force on a neuron on the negative side of every face."""
+        if self.plain and self.slope == 0.0:
+            return np.zeros(self.normals.shape[1])
+        return np.asarray((self.low * c) @ self.geometry.X)
+
+    def forces(self, c: Array, sides: Signs) -> tuple[Array, Array, Array]:
+        """Forces on the neurons, held faces counted as negative; kinks and common part."""
+        kinks, common = self.kinks(c), self.common(c)
+        spread(sides, kinks, self._room, self.mass)
+        F = self._room @ self.normals
+        F += common
+        if not self.plain or self.slope > 0.0:
+            self.mass += float((self.low * np.abs(c)) @ self.norms)
+        F[np.einsum("jd,jd->j", F, F) <= (CANCELLED * self.mass) ** 2] = 0.0
+        return F, kinks, common
+
+    # -- one step -------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> int:
+        """How many old values there are."""
+        return int(self.ages.size)
+
+    def try_step(self, longest: float) -> Trial | None:
+        """Look for a step of at most this length; None: it has to be tried again with the shorter ``h``."""
+        check_time("following the flow")
+        h = self.h = min(self.h, longest)
+        K = min(self.order, self.nodes)
+        s = -self.ages / h
+        crowd = self._crowd()
+        interpolate(s, K, self.hist[1:], self._C, self._kink)
+        step = self._step(K, 1, h)
+        self.extra[:] = 0.0
+        self._constant = np.zeros(self.normals.shape[1])
+        who = self._movers(K)
+        came = self._sweep(step, crowd, self._came[0], self._reference(step, crowd, who), who, False)
+        Z, sides, f = self._end(came)
+        c, slopes = self.source.pulls(f), self.source.slopes(f)
+        bends = self._bends(came, Z, sides, slopes, h)
+        error, smooth = 0.0, c
+        if bends is not None:
+            mean = 0.5 * (bends[0] - 2 * bends[1] + bends[2])
+            smooth = c - (bends[0] - bends[1])
+            self.extra[:], kink_mean, self._constant = self.forces(mean, self.rows.sides)
+            error = _SHY * h * float(np.sqrt(np.einsum("jd,jd->j", self.extra, self.extra).max(initial=0.0)))
+        F, kinks, self.still[0] = self.forces(smooth, self.rows.sides)
+        if not self._good(F, s, K, h, error):
+            return None
+        self.F[:, 0], self.hist[0] = F, kinks
+        nodes = np.concatenate([[1.0], s[:K]])
+        interpolate(nodes, K + 1, self.hist, self._C, self._kink)
+        if bends is not None:
+            self._kink[0] += kink_mean
+        step = self._step(K + 1, 0, h)
+        final = self._sweep(step, crowd, self._came[1], Z, who, True)
+        Z, sides, f = self._end(final)
+        if overdue(Z, sides, 1e-3 * self.rtol, self._late):
+            again = np.flatnonzero(self._late)
+            through(step, crowd, final, self._bench[0], Z, again, 2)
+            Z, sides, f = self._end(final)
+        agreed = self._agree(came, final, bends, Z, sides, f, h)
+        if agreed is None:
+            self.h, self.failed = 0.5 * h, True
+            return None
+        return Trial(step, final, sides, f, agreed)
+
+    def _crowd(self) -> Crowd:
+        rows = self.rows
+        return Crowd(rows.W, rows.b, self.F, self.extra, rows.sides, self.Z, rows.loose, self.mass)
+
+    def _step(self, terms: int, first: int, h: float, upto: float = 1.0, watch: bool = True) -> Step:
+        tiny = max(1e-15, 1e-4 * self.rtol)
+        watch = watch and self.slope < 1.0
+        return Step(self.normals, self._kink, self._C, terms, first, h, upto, tiny, self.geometry.frozen, watch)
+
+    def _movers(self, K: int) -> Index:
+        return np.flatnonzero(self.F[:, 1 : K + 1].any(axis=(1, 2)))
+
+    def _sweep(self, step: Step, crowd: Crowd, came: Came, Z1: Array | None, who: Index, same: bool) -> Came:
+        if who.size < self.rows.b.size:
+            came.W[:], came.b[:] = self.rows.W, self.rows.b
+            came.grow[:], came.status[:], came.n[:], came.end[:] = 0.0, THROUGH, 0, step.upto
+            came.moments[:] = 0.0
+        through(step, crowd, came, self._bench[0], self.Z if Z1 is None else Z1, who, 0 if Z1 is None else 1)
+        return came
+
+    def _reference(self, step: Step, crowd: Crowd, who: Index) -> Array | None:
+        """Where neurons would be without events; None for few, whose own pass does it."""
+        if self.rows.W.size * self.normals.shape[0] < _REFERENCE:
+            return None
+        came = self._sweep(step._replace(watch=False), crowd, self._came[1], self.Z, who, False)
+        return np.asarray((came.W * np.exp(came.grow)[:, None]) @ self.across)
+
+    def _end(self, came: Came) -> tuple[Array, Signs, Array]:
+        """``W . normals``, sides and outputs at the end of a sweep."""
+        Z, sides = came.W @ self.across, self.rows.sides.copy()
+        follow_log(sides, came.face, came.side, came.n)
+        with np.errstate(over="ignore"):
+            A = came.b * np.exp(2 * (self.rows.rho + came.grow))
+        return Z, sides, self.outputs(A, came.W, Z, sides)
+
+    def _bends(self, came: Came, Z: Array, sides: Signs, slopes: Array, h: float) -> list[Array] | None:
+        """Moments of the bends of the pulls in a step: ``c'`` jumps by d_e at sigma_e, and K_l = sum d_e sigma_e^l."""
+        moments = self._moments(came)
+        if moments is None or self._felt(moments, slopes, h) < 1e-3 * self.rtol:
+            return None
+        return self._spread_bends(came, moments, sides, slopes)
+
+    def _moments(self, came: Came) -> tuple[Index, Array] | None:
+        E = np.flatnonzero((came.n > 0) & (self.rows.rho + came.grow > _UNSEEN))
+        if E.size == 0 or self.geometry.frozen and E.size == 0:
+            return None
+        return E, came.moments[E] * np.exp(2 * (self.rows.rho + came.grow)[E])[:, None, None]
+
+    def _felt(self, moments: tuple[Index, Array], slopes: Array, h: float) -> float:
+        """Bound of what the bends do to a neuron in the step."""
+        M = moments[1]
+        mean = 0.5 * (M[:, 0] - 2 * M[:, 1] + M[:, 2])
+        return h * float(np.sqrt(np.einsum("jd,jd->j", mean, mean)).sum() * (np.abs(slopes) @ self.squares))
+
+    def _spread_bends(
+        self, came: Came, moments: tuple[Index, Array], sides: Signs, slopes: Array
+    ) -> list[Array]:
+        E, M = moments
+        one, S = np.ones(E.size), np.ascontiguousarray(sides[E])
+        rows = np.ascontiguousarray(M.transpose(1, 0, 2))
+        Z = rows.reshape(-1, rows.shape[2]) @ self.across
+        Z = Z.reshape(3, E.size, -1)
+        return [slopes * self.outputs(one, rows[k], Z[k], S) for k in range(3)]
+
+    def _good(self, F: Array, s: Array, K: int, h: float, error: float) -> bool:
+        """Whether the error is within the tolerance; choose order and length of what comes next."""
+        weight = np.abs(self.rows.b) if self.geometry.frozen else np.ones(self.rows.b.size)
+        found = {}
+        for k in (K - 1, K, K + 1):
+            if 1 <= k <= min(NODES - 1, self.nodes):
+                found[k] = (estimate(F, self.F, weight, s, k, h) + error) / self.rtol
+        if not np.isfinite(found[K]):
+            found = {K: 1e10}
+        longest = {
+            k: 0.9 * (0.5 / max(e, 1e-10)) ** (1.0 / (k + 1)) * (1.0 if k == K else 0.95)
+            for k, e in found.items()
+            if not (self.failed and k > K)
+        }
+        best = max(longest, key=longest.__getitem__)
+        if found[K] > 1.0:
+            self.h *= min(max(longest[best], 0.1), 0.7)
+            self.order, self.failed = min(best, K), True
+            return False
+        self._next = (best, 1.0 if 0.95 < longest[best] < 1.05 else min(max(longest[best], 0.3), _GROW))
+        return True
+
+    def _agree(
+        self, guess: Came, came: Came, bends: list[Array] | None, Z: Array, sides: Signs, f: Array, h: float
+    ) -> tuple[Array, Array] | tuple[()] | None:
+        """Whether predictor and corrector met the same events; the first two moments of the bends, or None."""
+        slopes = self.source.slopes(f)
+        moments = self._moments(came)
+        if moments is None and bends is None:
+            return ()
+        now = [np.zeros_like(f)] * 3 if moments is None else self._spread_bends(came, moments, sides, slopes)
+        mean = 0.5 * (now[0] - 2 * now[1] + now[2])
+        gap = mean if bends is None else mean - 0.5 * (bends[0] - 2 * bends[1] + bends[2])
+        miss = h * float(np.abs(gap) @ self.norms)
+        if miss > self.rtol:
+            F = self.forces(gap, self.rows.sides)[0]
+            miss = h * float(np.sqrt(np.einsum("jd,jd->j", F, F).max(initial=0.0)))
+        return None if miss > self.rtol else (now[0], now[1])
+
+    # -- taking it ------------------------------------------------------------------------------------
+
+    def look(self, trial: Trial, part: float) -> Trial:
+        """Return the same step up to a part of it."""
+        came = new_came(self.rows.b.size, *self.normals.shape)
+        who = self._movers(trial.step.terms - 1)
+        step = trial.step._replace(upto=part)
+        self._sweep(step, self._crowd(), came, None, who, False)
+        Z, sides, f = self._end(came)
+        return Trial(step, came, sides, f, self._partial_bends(came, sides, f))
+
+    def _partial_bends(self, came: Came, sides: Signs, f: Array) -> tuple[Array, Array] | tuple[()]:
+        moments = self._moments(came)
+        if moments is None:
+            return ()
+        now = self._spread_bends(came, moments, sides, self.source.slopes(f))
+        return now[0], now[1]
+
+    def events(self, trial: Trial) -> Events:
+        """List what happens in a step."""
+        came, n = trial.came, trial.came.n
+        rows = np.repeat(np.arange(n.size), n)
+        place = np.arange(rows.size) - np.repeat(np.cumsum(n) - n, n)
+        when = came.when[rows, place]
+        order = np.argsort(when, kind="stable")
+        rows, place = rows[order], place[order]
+        return Events(rows, came.face[rows, place], came.side[rows, place].astype(np.int64), when[order] * trial.step.h)
+
+    def leg(self, trial: Trial) -> Leg:
+        """Return what is needed to look at a trial again."""
+        terms = trial.step.terms
+        still = self._C[:terms, :terms] @ self.still[:terms]
+        still[0] += self._constant
+        kink = self._kink[:terms].copy()
+        return Leg(
+            self.base_state, self.rows, self.mass.copy(), kink, still, trial.step.h, trial.step.tiny, -np.inf, self.t, 0.0
+        )
+
+    def take(self, trial: Trial) -> None:
+        """Go to the end of a trial."""
+        step, came = trial.step, trial.came
+        h, n = step.h, min(self.nodes, NODES)
+        self.last = step.upto * h
+        s = -self.ages / h
+        sides = self.rows.sides.copy()
+        turn_history(sides, self.F, n, self.hist, self.normals, came.face, came.side, came.n)
+        if trial.bends and h * float(np.abs(trial.bends[0]) @ self.norms) > 1e-3 * self.rtol:
+            FA, ka, ca = self.forces(trial.bends[0], sides)
+            FB, kb, cb = self.forces(trial.bends[1], sides)
+            bend_history(self.F, s, n, FA, FB)
+            self.hist[1 : n + 1] += s[:n, None] * ka - kb
+            self.still[1 : n + 1] += s[:n, None] * ca - cb
+        self.t += self.last
+        self.rows = self.rows.moved(came, sides, self.geometry.frozen)
+        self.Z = self.rows.W @ self.across
+        self.f = self._now()
+        F, kinks, common = self.forces(self.source.pulls(self.f), sides)
+        if step.upto > _SHORT:
+            push_history(self.F, n, F)
+            self.hist[2 : n + 2], self.still[2 : n + 2] = self.hist[1 : n + 1].copy(), self.still[1 : n + 1].copy()
+            self.ages = np.concatenate([[0.0], self.ages[: NODES - 1] + self.last])
+        else:  # too near to the newest: it takes its place
+            self.F[:, 1] = F
+            self.ages = np.concatenate([[0.0], self.ages[1:] + self.last])
+        self.hist[1], self.still[1] = kinks, common
+        if step.upto == 1.0:
+            self.failed = False
+            self.order, factor = self._next
+            self.h *= factor
+
+    def settle(self, j: int, sides: Signs, w: Array) -> None:
+        """Give a neuron new sides, and the forces of the past with them."""
+        rows = self.rows._replace(W=self.rows.W.copy(), sides=self.rows.sides.copy())
+        rows.W[j], rows.sides[j] = w, sides
+        self.rows = rows
+        self.Z[j] = w @ self.across
+        n, up = self.nodes, sides > 0
+        self.F[j, 1 : n + 1] = self.still[1 : n + 1] + self.hist[1 : n + 1, up] @ self.normals[up]

@@ -1,0 +1,680 @@
+r"""One neuron through one step, and through everything that happens to it on the way: compiled.
+
+Given the forces as polynomials in :math:`\sigma`, the part of the step that has passed, the neurons do not know each
+other. Between two events a neuron is the Taylor series of
+
+.. math:: dw/d\sigma = h\,b\,D(\sigma), \qquad db/d\sigma = h\,w \cdot D(\sigma)
+
+(b stays where only the first layer is trained). The equations are linear, so a neuron is carried over its own size:
+:math:`|w|^2 + b^2 = 1` at the start of a step, e^-3000 or not. Where a face (a hyperplane of the data) is reached D
+jumps by the kink of that face along its normal; where both sides push to the face the neuron is held on it: D is
+projected, the multipliers that do it are polynomials too, and it leaves where one of them reaches a bound. An event
+costs O(K d).
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...problem.types import Ints, Signs
+from ..compiled import kept
+from ..early.state import Floats, add, dot, jit, put
+from .roots import column_about, first_root, lagrange, shift_vectors, value
+
+TERMS = 20  #: most terms of a Taylor series
+NODES = 10  #: most nodes of the polynomial of the forces
+#: How a neuron came through a step: to its end, or up to something that is decided outside (see `Came.status`).
+THROUGH, HARD, FULL = range(3)
+CANCELLED = 9e-16  #: a sum of pulls below this part of their sizes is rounding
+FLIP = -1  #: in the log, in place of a face: the output weight changed sign
+
+_STRIDE = 1.5  # longest piece of a step in units of 1/|force|: Taylor series converge there to rounding in 20 terms
+_HELD, _FRESH, _PLAIN = 2, 1, 0  # flags of candidates: held, just crossed or left, other
+_CROWD = 40  # events without any motion between them, after which the neuron is given up
+_ORIGIN = 1e-11  # |w| below this part of |b| at an event: the neuron is at w = 0
+_ROUND = 4e-16  # a distance below this part of |w| is rounding
+_WIDER = 1.5  # curvature may grow by this through the events of a piece
+_SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
+_LEAVES = 1e-10  # a multiplier within this part of its bound is on it
+
+
+class Step(NamedTuple):
+    """What all neurons of a step share."""
+
+    normals: Floats  # (m, d) of the faces
+    kink: Floats  # (K, m) jumps of the force across each, coefficients in sigma
+    C: Floats  # (K, K) Lagrange coefficients
+    terms: int  # K
+    first: int  # where in the history the K nodes begin
+    h: float
+    upto: float  # the part of the step that is wanted, at most 1
+    tiny: float  # terms of the Taylor series below this part of |(w, b)| are left out
+    frozen: bool
+    watch: bool  # whether events are looked for
+
+
+class Crowd(NamedTuple):
+    """All neurons: before the step, and after it."""
+
+    W: Floats  # (p, d) rows over their size
+    b: Floats  # (p,)
+    F: Floats  # (p, NODES + 2, d) forces at the nodes, with the present sides
+    extra: Floats  # (p, d) constant added to the force
+    sides: Signs  # (p, m) -1, 1, or 0 where held
+    Z: Floats  # (p, m) W . normals
+    loose: Signs  # (p,) whether the output weight can change sign
+    mass: Floats  # (p,) sizes of all that pulls, summed: what cancels to the last digit of it is no force
+
+
+class Came(NamedTuple):
+    """Where the neurons came to."""
+
+    W: Floats
+    b: Floats
+    grow: Floats  # (p,) log of the size, which was 1
+    status: Ints  # (p,)
+    end: Floats  # (p,) sigma of the end
+    n: Ints  # (p,) events
+    face: Ints  # (p, cap)
+    side: Signs  # (p, cap) after the event
+    when: Floats  # (p, cap)
+    moments: Floats  # (p, 3, d) of the jumps of a w', over the square of the size at the end
+
+
+class Bench(NamedTuple):
+    """Room to work in, for one thread."""
+
+    w: Floats
+    old: Floats
+    T: Floats  # (TERMS + 1, d)
+    tb: Floats  # (TERMS + 1,)
+    D: Floats  # (NODES + 1, d) force about the present place, held faces on their negative side
+    P: Floats  # (NODES + 1, d) the same, tangent to the held faces
+    Q: Floats  # (most, d) orthonormal rows spanning the held normals
+    R: Floats  # (most, most) normals[held].T = Q.T R
+    lam: Floats  # (most, NODES + 1) multipliers
+    gram: Floats  # (most, most)
+    L: Floats
+    per: Floats  # (4, most): right-hand side, solution, part, jump
+    held: Ints  # (most,)
+    on: Ints
+    index: Ints
+    free: Signs
+    poly: Floats
+    kp: Floats
+    side: Signs  # (m,)
+    near: Ints  # (m,) candidates ...
+    seen: Floats  # (5, m) ... sigma, z, dz of the last look, and the sums of the jumps then
+    flag: Signs
+    z: Floats  # (2, m)
+
+
+def new_bench(m: int, d: int) -> Bench:
+    """Allocate."""
+    most = min(m, d) + 2
+    integer, byte = np.int64, np.int8
+    return Bench(
+        np.empty(d),
+        np.empty(d),
+        np.empty((TERMS + 1, d)),
+        np.empty(TERMS + 1),
+        np.empty((NODES + 1, d)),
+        np.empty((NODES + 1, d)),
+        np.empty((most, d)),
+        np.empty((most, most)),
+        np.empty((most, NODES + 1)),
+        np.empty((most, most)),
+        np.empty((most, most)),
+        np.empty((4, most)),
+        np.empty(most, integer),
+        np.empty(most, integer),
+        np.empty(most, integer),
+        np.empty(most, byte),
+        np.empty(max(TERMS, NODES) + 2),
+        np.empty(NODES + 2),
+        np.empty(m, byte),
+        np.empty(m, integer),
+        np.empty((5, m)),
+        np.empty(m, byte),
+        np.empty((2, m)),
+    )
+
+
+# -- arcs -------------------------------------------------------------------------------------------------
+
+
+@jit
+def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tuple[int, float]:
+    """Taylor series of the neuron about the present place; its order, and a bound of |w''| up to ``reach``."""
+    T, tb, terms = bench.T, bench.tb, step.terms
+    put(1.0, bench.w, T[0])
+    tb[0] = b
+    limit = step.tiny * math.sqrt(dot(bench.w, bench.w) + b * b)
+    power, bend = 1.0, 0.0
+    for m in range(TERMS):
+        f = step.h / (m + 1)
+        put(0.0, D[0], T[m + 1])
+        s = 0.0
+        for k in range(min(m + 1, terms)):
+            if tb[m - k] != 0.0:
+                add(tb[m - k] * f, D[k], T[m + 1])
+            if not step.frozen:
+                s += dot(T[m - k], D[k])
+        tb[m + 1] = s * f
+        size = math.sqrt(dot(T[m + 1], T[m + 1]))
+        if m >= 1:
+            bend += (m + 1) * m * size * power  # power = reach^(m - 1)
+            power *= reach
+        if m >= 2 and (size + abs(tb[m + 1])) * power * reach < limit:
+            return m + 1, bend
+    return TERMS, bend
+
+
+@jit
+def _move(T: Floats, order: int, x: float, out: Floats) -> None:
+    """Value at x of a polynomial with rows as coefficients."""
+    for i in range(out.size):
+        v = T[order, i]
+        for m in range(order - 1, -1, -1):
+            v = v * x + T[m, i]
+        out[i] = v
+
+
+@jit
+def _strength(D: Floats, terms: int) -> float:
+    """Bound of the size of a polynomial with rows as coefficients, on [0, 1]."""
+    total = 0.0
+    for k in range(terms):
+        total += math.sqrt(dot(D[k], D[k]))
+    return total
+
+
+@jit
+def _tangent(step: Step, bench: Bench, n_held: int, mass: float) -> bool:
+    """Project force and place on the held faces, and find the multipliers; not if the faces depend on each other."""
+    d, terms, Q, R = bench.w.size, step.terms, bench.Q, bench.R
+    if n_held >= d:
+        return False
+    for i in range(n_held):
+        q = Q[i]
+        put(1.0, step.normals[bench.held[i]], q)
+        for a in range(i):
+            R[a, i] = 0.0
+        for _ in range(2):
+            for a in range(i):
+                t = dot(Q[a], q)
+                R[a, i] += t
+                add(-t, Q[a], q)
+        size = math.sqrt(dot(q, q))
+        if size < 1e-10:
+            return False
+        R[i, i] = size
+        put(1.0 / size, q, q)
+    for k in range(terms):
+        put(1.0, bench.D[k], bench.P[k])
+        for i in range(n_held):
+            t = dot(Q[i], bench.P[k])
+            add(-t, Q[i], bench.P[k])
+            bench.per[0, i] = -t
+        for i in range(n_held - 1, -1, -1):
+            t = bench.per[0, i]
+            for a in range(i + 1, n_held):
+                t -= R[i, a] * bench.lam[a, k]
+            bench.lam[i, k] = t / R[i, i]
+    if _strength(bench.P, terms) <= CANCELLED * mass:
+        for k in range(terms):
+            put(0.0, bench.P[k], bench.P[k])
+    _put_on(bench, n_held)
+    return True
+
+
+@jit
+def _put_on(bench: Bench, n_held: int) -> None:
+    for _ in range(2):
+        for i in range(n_held):
+            add(-dot(bench.Q[i], bench.w), bench.Q[i], bench.w)
+
+
+@jit
+def _candidates(step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, bend: float, wide: bool) -> int:
+    """List the faces that may be reached: those near at an end of the piece, as seen from a path without events."""
+    slack = 0.0
+    for k in range(z0.size):
+        if bench.side[k] != 0 and bench.side[k] * z1[k] <= 0.0:
+            slack += abs(step.kink[0, k])
+    slack = math.inf if wide else 1.2 * pull * slack + bend / 8 + 1e-12
+    n = 0
+    for k in range(z0.size):
+        s = bench.side[k]
+        if s != 0 and (s * z1[k] <= slack or s * z0[k] <= slack):
+            bench.near[n] = k
+            bench.seen[0, n] = -1.0
+            bench.flag[n] = _PLAIN
+            n += 1
+    return n
+
+
+@jit
+def _leaving(step: Step, bench: Bench, n_held: int, at: float, best: float) -> tuple[float, int, int]:
+    """When a held face is left first, its place among them, and to which side."""
+    which, to = -1, 0
+    for i in range(n_held):
+        column_about(step.kink, step.terms, bench.held[i], at, bench.kp)
+        size = abs(bench.kp[0])
+        sign = 1.0 if bench.kp[0] > 0.0 else -1.0
+        for way in (-1, 1):
+            for k in range(step.terms):
+                bench.poly[k] = sign * (bench.lam[i, k] if way < 0 else bench.kp[k] - bench.lam[i, k])
+            skip = bench.poly[0] <= _LEAVES * size
+            t = first_root(bench.poly, step.terms - 1, best, skip, 1e-13 * size)
+            if 0.0 <= t < best:
+                best, which, to = t, i, way
+    return best, which, to
+
+
+@jit
+def _reaching(
+    step: Step, bench: Bench, n: int, order: int, at: float, best: float, bend: float, sums: tuple[float, float]
+) -> tuple[float, int]:
+    """When a candidate is reached first, and which; those that cannot be before are not looked at."""
+    which = -1
+    seen, T = bench.seen, bench.T
+    speed = math.sqrt(dot(T[1], T[1]))
+    size = math.sqrt(dot(T[0], T[0]))
+    for q in range(n):
+        if bench.flag[q] == _HELD:
+            continue
+        k = bench.near[q]
+        s = bench.side[k]
+        if seen[0, q] >= 0.0:
+            e0, e1 = at - seen[0, q], at + best - seen[0, q]
+            more = sums[0] - seen[3, q]
+            b0 = 0.5 * bend * e0 * e0 + more * at - (sums[1] - seen[4, q])
+            b1 = 0.5 * bend * e1 * e1 + more * (at + best) - (sums[1] - seen[4, q])
+            if s * (seen[1, q] + seen[2, q] * e0) > b0 and s * (seen[1, q] + seen[2, q] * e1) > b1:
+                continue
+        normal = step.normals[k]
+        for m in range(order + 1):
+            bench.poly[m] = s * dot(T[m], normal)
+        fresh = bench.flag[q] == _FRESH
+        if fresh and bench.poly[0] > 64 * _ROUND * size:
+            fresh = False
+            bench.flag[q] = _PLAIN
+        seen[0, q] = -1.0 if fresh else at
+        seen[1, q], seen[2, q] = s * bench.poly[0], s * bench.poly[1]
+        seen[3, q], seen[4, q] = sums
+        t = first_root(bench.poly, order, best, fresh, 1e-12 * speed)
+        if 0.0 <= t < best:
+            best, which = t, q
+    return best, which
+
+
+# -- events -----------------------------------------------------------------------------------------------
+
+
+@jit
+def _switch(step: Step, bench: Bench, k: int, at: float, by: float) -> None:
+    """Add the kink of face k to the force, or take it away."""
+    column_about(step.kink, step.terms, k, at, bench.kp)
+    for m in range(step.terms):
+        add(by * bench.kp[m], step.normals[k], bench.D[m])
+
+
+@jit
+def _cholesky(bench: Bench, n: int) -> bool:
+    """Solve for the free parts: gram x = right-hand side."""
+    G, L, rhs, x, index = bench.gram, bench.L, bench.per[0], bench.per[1], bench.index
+    for i in range(n):
+        for j in range(i + 1):
+            s = G[index[i], index[j]]
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            if i == j:
+                if s <= _SOLID:
+                    return False
+                L[i, i] = math.sqrt(s)
+            else:
+                L[i, j] = s / L[j, j]
+    for i in range(n):
+        s = rhs[index[i]]
+        for k in range(i):
+            s -= L[i, k] * x[k]
+        x[i] = s / L[i, i]
+    for i in range(n - 1, -1, -1):
+        s = x[i]
+        for k in range(i + 1, n):
+            s -= L[k, i] * x[k]
+        x[i] = s / L[i, i]
+    return True
+
+
+@jit
+def _relax(step: Step, bench: Bench, sign: float, n: int) -> bool:
+    """Least velocity over the parts in [0, 1] to which the n faces in ``on`` are switched on: an active set.
+
+    ``per[2]`` are the parts and ``free`` which may move, a warm start; ``per[3]`` the jumps, all < 0 (valleys).
+    """
+    G, rhs, x, part, jump = bench.gram, bench.per[0], bench.per[1], bench.per[2], bench.per[3]
+    strongest = 0.0
+    for i in range(n):
+        strongest = max(strongest, abs(jump[i]))
+        for j in range(i + 1):
+            G[i, j] = G[j, i] = dot(step.normals[bench.on[i]], step.normals[bench.on[j]])
+    for _ in range(20 * n + 20):
+        free = 0
+        for i in range(n):
+            if bench.free[i] != 0:
+                bench.index[free] = i
+                free += 1
+            s = -sign * dot(bench.D[0], step.normals[bench.on[i]])
+            for j in range(n):
+                if bench.free[j] == 0:
+                    s -= G[i, j] * part[j] * jump[j]
+            rhs[i] = s
+        if free > 0:
+            if not _cholesky(bench, free):
+                return False
+            way, stop, bound = 1.0, -1, 0.0
+            for q in range(free):
+                i = bench.index[q]
+                goal = x[q] / jump[i]
+                if goal < 0.0 and part[i] < way * (part[i] - goal):
+                    way, stop, bound = part[i] / (part[i] - goal), i, 0.0
+                elif goal > 1.0 and 1.0 - part[i] < way * (goal - part[i]):
+                    way, stop, bound = (1.0 - part[i]) / (goal - part[i]), i, 1.0
+            for q in range(free):
+                i = bench.index[q]
+                part[i] += way * (x[q] / jump[i] - part[i])
+            if stop >= 0:
+                part[stop] = bound
+                bench.free[stop] = 0
+                continue
+        worst, who = 1e-12 * strongest, -1
+        for i in range(n):
+            if bench.free[i] == 0:
+                push = -rhs[i]
+                for q in range(free):
+                    push += G[i, bench.index[q]] * x[q]
+                bad = push if part[i] == 0.0 else -push  # off it must be pushed down, on it must be pushed up
+                if bad > worst:
+                    worst, who = bad, i
+        if who < 0:
+            return True
+        bench.free[who] = 1
+    return False
+
+
+@jit
+def _note(came: Came, j: int, k: int, side: int, at: float) -> None:
+    n = came.n[j]
+    came.face[j, n], came.side[j, n], came.when[j, n] = k, side, at
+    came.n[j] = n + 1
+
+
+@jit
+def _cross(step: Step, bench: Bench, came: Came, j: int, q: int, at: float) -> None:
+    k = bench.near[q]
+    s = bench.side[k]
+    _switch(step, bench, k, at, -float(s))
+    bench.side[k] = -s
+    bench.flag[q] = _FRESH
+    _note(came, j, k, -s, at)
+
+
+@jit
+def _place(bench: Bench, n: int, k: int) -> int:
+    for q in range(n):
+        if bench.near[q] == k:
+            return q
+    return -1
+
+
+@jit
+def _meet(
+    step: Step, bench: Bench, came: Came, j: int, n: int, n_held: int, b: float, at: float, event: tuple[int, int, int]
+) -> tuple[int, float]:
+    """Decide what a neuron does that reaches a face while it is held on others, or leaves one of those.
+
+    ``event``: the place of the candidate it reaches or -1, the place of the held face it leaves or -1, to which side.
+    Returns the number of faces that hold it then (-1: not decided) and a bound of the jump of the force.
+    """
+    reached, left, to = event
+    sign = 1.0 if b > 0.0 else -1.0
+    part, jump = bench.per[2], bench.per[3]
+    total, met = n_held, 0
+    for i in range(n_held):
+        bench.on[i] = bench.held[i]
+        bench.free[i] = 1
+        column_about(step.kink, step.terms, bench.held[i], at, bench.kp)
+        jump[i] = sign * bench.kp[0]
+        part[i] = min(1.0, max(0.0, bench.lam[i, 0] / bench.kp[0])) if bench.kp[0] != 0.0 else 0.0
+    if left >= 0:
+        part[left] = 0.0 if to < 0 else 1.0
+        bench.free[left] = 0
+    size = 0.0
+    if reached >= 0:
+        k = bench.near[reached]
+        met = bench.side[k]
+        column_about(step.kink, step.terms, k, at, bench.kp)
+        size = abs(bench.kp[0])
+        if sign * bench.kp[0] >= 0.0:  # a ridge is crossed
+            _cross(step, bench, came, j, reached, at)
+        else:
+            if met > 0:
+                _switch(step, bench, k, at, -1.0)
+            bench.on[total], jump[total], part[total] = k, sign * bench.kp[0], 1.0 if met > 0 else 0.0
+            bench.free[total] = 1
+            total += 1
+    for i in range(total):
+        if jump[i] >= 0.0:
+            return -1, size
+    if not _relax(step, bench, sign, total):
+        return -1, size
+    held = 0
+    for i in range(total):
+        k = bench.on[i]
+        q = _place(bench, n, k)
+        was = 0 if i < n_held else met
+        size += abs(jump[i])
+        now = 0 if bench.free[i] != 0 else (1 if part[i] > 0.5 else -1)
+        if now == 0:
+            bench.held[held] = k
+            held += 1
+            bench.flag[q] = _HELD
+        else:
+            bench.flag[q] = _FRESH
+            if now > 0:
+                _switch(step, bench, k, at, 1.0)
+        bench.side[k] = now
+        if now != was:
+            _note(came, j, k, now, at)
+    return held, size
+
+
+@jit
+def _weigh(bench: Bench, came: Came, j: int, force: Floats, factor: float, at: float) -> None:
+    """Moments of the jump of a w' at an event: from the old force to the new one."""
+    for i in range(force.size):
+        v = factor * (force[i] - bench.old[i])
+        came.moments[j, 0, i] += v
+        came.moments[j, 1, i] += v * at
+        came.moments[j, 2, i] += v * at * at
+
+
+@jit
+def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
+    """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
+    put(1.0, crowd.W[j], bench.w)
+    for k in range(step.terms):
+        put(step.C[k, 0], crowd.F[j, step.first], bench.D[k])
+        for q in range(1, step.terms):
+            add(step.C[k, q], crowd.F[j, step.first + q], bench.D[k])
+    add(1.0, crowd.extra[j], bench.D[0])
+    held = 0
+    for k in range(bench.side.size):
+        bench.side[k] = crowd.sides[j, k]
+        if bench.side[k] == 0:
+            if held >= bench.held.size - 2:
+                return -1
+            bench.held[held] = k
+            held += 1
+    came.n[j] = 0
+    came.grow[j] = 0.0
+    for q in range(3):
+        put(0.0, bench.w, came.moments[j, q])
+    return held
+
+
+@jit
+def _piece(
+    step: Step, bench: Bench, crowd: Crowd, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
+) -> tuple[float, int, float, int]:
+    """Follow a neuron from ``at`` to ``end``, through its events; b, held faces, place and status then.
+
+    ``mode`` 0: the faces near it are chosen from where it would be; 1: from ``bench.z[1]``, where it was last time at
+    the end; 2: all are watched.
+    """
+    start, bend = at, 0.0
+    n = -1
+    crowded, pending = 0, False
+    jumps, lever = 0.0, 0.0
+    fresh_flip = abs(b) <= _ROUND
+    while True:
+        if n_held > 0 and not _tangent(step, bench, n_held, crowd.mass[j]):
+            return b, n_held, at, HARD
+        force = bench.P if n_held > 0 else bench.D
+        order, bent = _series(bench, force, b, step, end - at)
+        if pending:
+            _weigh(bench, came, j, force[0], step.h * b * b, at)
+            pending = False
+        bend = max(bend, _WIDER * bent)
+        if n < 0:
+            n = 0
+            if step.watch:
+                if mode == 0:
+                    _move(bench.T, order, end - at, bench.old)
+                    for k in range(bench.side.size):
+                        bench.z[1, k] = dot(bench.old, step.normals[k])
+                n = _candidates(step, bench, bench.z[0], bench.z[1], step.h * abs(b) * (end - start), bend * (end - start) ** 2, mode == 2)
+                for i in range(n_held):
+                    bench.near[n], bench.flag[n], bench.seen[0, n] = bench.held[i], _HELD, -1.0
+                    n += 1
+        best, left, to = end - at, -1, 0
+        if n_held > 0 and step.watch:
+            best, left, to = _leaving(step, bench, n_held, at, best)
+        flips = False
+        if crowd.loose[j] != 0 and step.watch:
+            sign = 1.0 if b > 0.0 or (b == 0.0 and bench.tb[1] > 0.0) else -1.0
+            for m in range(order + 1):
+                bench.poly[m] = sign * bench.tb[m]
+            t = first_root(bench.poly, order, best, fresh_flip, 1e-14)
+            if 0.0 <= t < best:
+                best, flips = t, True
+        best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever))
+        if reached >= 0:
+            flips = False
+        _move(bench.T, order, best, bench.w)
+        if not step.frozen:
+            b = value(bench.tb, order, best)
+        if reached < 0 and not flips and left < 0:
+            if n_held > 0:
+                _put_on(bench, n_held)
+            if end < step.upto:
+                shift_vectors(bench.D, step.terms, best)
+            return b, n_held, end, THROUGH
+        _move(force, step.terms - 1, best, bench.old)
+        shift_vectors(bench.D, step.terms, best)
+        at = min(at + best, end)
+        crowded = 0 if best > 1e-12 else crowded + 1
+        if fresh_flip and abs(b) > 1e-13:
+            fresh_flip = False
+        if crowded > _CROWD:
+            return b, n_held, at, HARD
+        if came.n[j] + 2 * n_held + 4 >= came.face.shape[1]:
+            return b, n_held, at, FULL
+        if flips:
+            _note(came, j, FLIP, 0, at)
+            b, fresh_flip = 0.0, True
+            if n_held > 0:
+                return b, n_held, at, HARD
+            continue
+        if dot(bench.w, bench.w) <= (_ORIGIN * b) ** 2:
+            return b, n_held, at, HARD
+        pending = True
+        size = 0.0
+        if n_held > 0:
+            for i in range(n_held):  # multipliers here
+                bench.lam[i, 0] = value(bench.lam[i], step.terms - 1, best)
+            n_held, size = _meet(step, bench, came, j, n, n_held, b, at, (reached if reached >= 0 else -1, -1 if reached >= 0 else left, to))
+            if n_held < 0:
+                return b, n_held, at, HARD
+        else:
+            k = bench.near[reached]
+            s = bench.side[k]
+            column_about(step.kink, step.terms, k, at, bench.kp)
+            size = abs(bench.kp[0])
+            pull = b if abs(b) > _ROUND else bench.tb[1]
+            push = dot(bench.D[0], step.normals[k])
+            if -s * pull * (push - s * bench.kp[0]) > 0.0 or pull * bench.kp[0] >= 0.0:
+                _cross(step, bench, came, j, reached, at)
+            else:
+                if s > 0:
+                    _switch(step, bench, k, at, -1.0)
+                bench.side[k], bench.flag[reached] = 0, _HELD
+                bench.held[0], n_held = k, 1
+                _note(came, j, k, 0, at)
+        size *= 1.3 * step.h * abs(b)
+        jumps += size
+        lever += size * at
+
+
+def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
+    """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
+    for i in range(who.size):
+        j = who[i]
+        held = _arrive(step, bench, crowd, came, j)
+        b, status, at = crowd.b[j], THROUGH, 0.0
+        if held < 0:
+            status = HARD
+        pieces = max(1, int(math.ceil(step.upto * step.h * _strength(bench.D, step.terms) / _STRIDE)))
+        for k in range(bench.side.size):
+            bench.z[0, k] = crowd.Z[j, k]
+        for piece in range(pieces):
+            if status != THROUGH:
+                break
+            end = step.upto * (piece + 1) / pieces
+            how = mode
+            if mode == 1 and pieces > 1:
+                how = 0
+            elif mode == 1:
+                for k in range(bench.side.size):
+                    bench.z[1, k] = Z1[j, k]
+            if piece > 0:
+                for k in range(bench.side.size):
+                    bench.z[0, k] = dot(bench.w, step.normals[k])
+            b, held, at, status = _piece(step, bench, crowd, came, j, b, held, at, end, how)
+            size = math.sqrt(dot(bench.w, bench.w) + b * b)
+            if size > 0.0:
+                put(1.0 / size, bench.w, bench.w)
+                b /= size
+                came.grow[j] += math.log(size)
+                for q in range(3):
+                    put(1.0 / (size * size), came.moments[j, q], came.moments[j, q])
+        put(1.0, bench.w, came.W[j])
+        came.b[j], came.status[j], came.end[j] = b, status, at
+
+
+def _stamp() -> int:
+    parts = [Path(__file__).with_name("roots.py"), Path(__file__).parents[1] / "early" / "state.py"]
+    try:
+        return 1 + zlib.crc32(b"".join(part.read_bytes() for part in parts))
+    except OSError:  # installed without sources: they cannot change either
+        return 1
+
+
+through = kept(_through, stamp=_stamp(), slow="the integrator", nogil=True, error_model="numpy")

@@ -1,0 +1,150 @@
+"""The coupled phase looked at again: the polynomials of its steps are kept, and nothing is integrated a second time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ...problem import Network
+from ...problem.types import Array, Flags, Index, Signs
+from .arcs import NODES, THROUGH, Bench, Came, Crowd, Step, new_bench, through
+from .state import State, tie
+
+_MOST = 2**28  # bytes of steps kept; beyond, the first half is given up, and those moments are integrated again
+
+
+class Rows(NamedTuple):
+    """Neurons over their sizes, and what does not change about them."""
+
+    W: Array
+    b: Array
+    rho: Array  # log of the sizes
+    sides: Signs
+    excess: Array  # a^2 - |w|^2 over the squares of the sizes
+    balanced: Flags
+    tied: Flags  # whose output weight follows from |w|
+    index: Index  # of them among all neurons
+
+    def state(self, base: State, frozen: bool) -> State:
+        """Return to directions and sizes; the other neurons are those of ``base``."""
+        U, log_w, log_a, sign, sides = (x.copy() for x in (base.U, base.log_w, base.log_a, base.sign, base.sides))
+        size, who = np.sqrt(np.einsum("jd,jd->j", self.W, self.W)), self.index
+        with np.errstate(divide="ignore"):
+            U[who] = self.W / np.where(size > 0, size, 1.0)[:, None]
+            log_w[who] = np.log(size) + self.rho
+            if not frozen:
+                log_a[who] = np.where(self.balanced, log_w[who], np.log(np.abs(self.b)) + self.rho)
+                sign[who] = np.where(self.b == 0.0, sign[who], np.sign(self.b))
+        sides[who] = self.sides
+        return replace(base, U=U, log_w=log_w, log_a=log_a, sign=sign, sides=sides)
+
+    def moved(self, came: Came, sides: Signs, frozen: bool) -> Rows:
+        """Where a sweep came to, with the conserved ``a^2 - |w|^2`` restored (C-INV1)."""
+        excess = self.excess * np.exp(-2 * came.grow)
+        W, b = came.W, came.b
+        if not frozen:
+            sign = np.where(self.b == 0.0, np.sign(b), np.sign(self.b))
+            W, b = tie(W, b, self.tied | self.balanced, sign, excess)
+        return self._replace(W=np.ascontiguousarray(W), b=b, rho=self.rho + came.grow, sides=sides, excess=excess)
+
+    @property
+    def loose(self) -> Signs:
+        """Whose output weight can change sign."""
+        return (~self.tied & ~self.balanced).astype(np.int8)
+
+
+class Leg(NamedTuple):
+    """One step: where the neurons began, and the forces on them as polynomials in the part of the step that has passed.
+
+    The force on a neuron is ``still`` and the ``kink`` of every face on whose positive side it is.
+    """
+
+    base: State
+    rows: Rows
+    mass: Array
+    kink: Array  # (K, m)
+    still: Array  # (K, d)
+    h: float
+    tiny: float
+    log_start: float  # log of the time from which t counts
+    t: float  # at the start of the step
+    log_end: float
+
+    def at(self, normals: Array, frozen: bool, watch: bool, log_time: float) -> State:
+        """Where the neurons are at a time within the step."""
+        now = np.exp(log_time) * -np.expm1(self.log_start - log_time) if np.isfinite(self.log_start) else np.exp(log_time)
+        part = min(max((float(now) - self.t) / self.h, 0.0), 1.0)
+        terms, (p, d), m = len(self.kink), self.rows.W.shape, len(normals)
+        up = (self.rows.sides > 0).astype(np.float64)
+        F = np.zeros((p, NODES + 2, d))
+        for k in range(terms):
+            F[:, k] = self.still[k] + (up * self.kink[k]) @ normals
+        C = np.eye(NODES + 1)
+        step = Step(normals, self.kink, C, terms, 0, self.h, part, self.tiny, frozen, watch)
+        rows = self.rows
+        crowd = Crowd(rows.W, rows.b, F, np.zeros((p, d)), rows.sides, rows.W @ normals.T, rows.loose, self.mass)
+        came = new_came(p, m, d)
+        through(step, crowd, came, new_bench(m, d), crowd.Z, np.arange(p), 0)
+        sides = rows.sides.copy()
+        for j in np.flatnonzero(came.n):
+            sides[j, came.face[j, : came.n[j]]] = came.side[j, : came.n[j]]
+        return rows.moved(came, sides, frozen).state(self.base, frozen)
+
+
+def new_came(p: int, m: int, d: int) -> Came:
+    """Allocate what a sweep writes."""
+    cap = min(4096, 8 * m + 64)
+    return Came(
+        np.empty((p, d)),
+        np.empty(p),
+        np.zeros(p),
+        np.full(p, THROUGH),
+        np.zeros(p),
+        np.zeros(p, np.int64),
+        np.empty((p, cap), np.int64),
+        np.empty((p, cap), np.int8),
+        np.empty((p, cap)),
+        np.zeros((p, 3, d)),
+    )
+
+
+@dataclass
+class Dense:
+    """The steps of a run that can be looked at again."""
+
+    normals: Array
+    frozen: bool
+    slope: float
+    legs: list[Leg] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, leg: Leg) -> None:
+        """Keep a step."""
+        self.legs.append(leg)
+        self.ends.append(leg.log_end)
+        self.size += _bytes(leg)
+        if self.size > _MOST:
+            half = len(self.legs) // 2
+            self.size -= sum(_bytes(old) for old in self.legs[:half])
+            del self.legs[:half], self.ends[:half]
+
+    def at(self, log_time: float) -> Network | None:
+        """Return the network at a log time within a step that was kept; None outside."""
+        k = bisect_right(self.ends, log_time)
+        if k == len(self.legs):
+            k -= 1
+        if k < 0:
+            return None
+        leg = self.legs[k]
+        start = np.logaddexp(leg.log_start, np.log(leg.t)) if leg.t > 0 else leg.log_start
+        if not start <= log_time <= leg.log_end:
+            return None
+        return leg.at(self.normals, self.frozen, self.slope < 1.0, log_time).network(self.slope)
+
+
+def _bytes(leg: Leg) -> int:
+    return leg.kink.nbytes + leg.rows.W.nbytes + leg.rows.sides.nbytes

@@ -1,0 +1,474 @@
+"""The two ways to follow the flow once it is not exact any more: a phase goes on step by step from a state.
+
+`Coupled` takes explicit steps in time and passes any number of events within one (`adams`). `Late` takes implicit steps
+in a logarithmic clock, so that log t = 10^6 takes no longer than t = 10, and begins anew at each event (`late`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from ...problem import Undecided
+from ...problem.types import Array, Index
+from .adams import Adams, Events, Trial
+from .arcs import HARD, THROUGH
+from .dense import Leg
+from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
+from .field import ON, Geometry, edge_of
+from .late import Clock, LateChart, late_chart, solver, tolerances
+from .origin import way_out
+from .state import State, moving, onto, pattern_of, settle_neuron
+
+FITTED = 3.0  #: the late phase begins when every margin that can move is above this ...
+_UNFITTED = 0.5  # ... and ends when one falls below this
+_IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
+_LAST_LATE = 1e10  # largest log t
+_LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
+#: What the phases cost, as a ratio: implicit steps for an e-fold of time, and each event on the way, in explicit steps.
+_FOLD, _EVENT = 60.0, 75.0
+_MEMORY = 0.05  # weight of the newest step in the mean number of events a step
+_CROWDED = 30.0  # up to this log t a late phase with event upon event goes back to explicit steps
+_SHOWN = 8  # points named in a message
+_SHORTEST = 1e-14  # a step of this part of the age of the phase moves nothing
+
+Why = Literal["done", "rest", "late", "coupled", "time"]
+
+
+class Goal(NamedTuple):
+    """Where to stop: the first of log time, log loss, smallest margin."""
+
+    log_time: float
+    log_loss: float
+    margin: float
+
+
+class Moved(NamedTuple):
+    """What a step did."""
+
+    changes: list[tuple[float, Change]]  # log times and changes
+    done: bool  # the goal was reached
+    back: tuple[int, int] | None = None  # neuron and surface of the event that ended the step ...
+    by: float = 0.0  # ... and by what part of their size neurons have moved before it
+    leg: Leg | None = None  # how they moved, to be looked at again
+
+
+class Phase(Protocol):
+    """What the march asks of a phase."""
+
+    name: str
+    log_time: float
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing moves."""
+    def step(self, goal: Goal) -> Moved:
+        """Go on by a step, not beyond the goal."""
+    def verdict(self, goal: Goal) -> Why | None:
+        """Whether another phase does better from here."""
+    def state(self) -> State:
+        """Where the neurons are."""
+    def margins(self) -> Array:
+        """``q_i``."""
+    def pulls(self) -> Array:
+        """``c_i``, up to a common factor."""
+    def restart(self, state: State) -> None:
+        """Go on from a state that was changed from outside."""
+
+
+class Coupled:
+    """Explicit steps in time, counted from the start of the phase, so that sudden changes at t = e^1000 are resolved."""
+
+    name = "coupled"
+
+    def __init__(self, geometry: Geometry, state: State, log_start: float, rtol: float, patience: int) -> None:
+        self.geometry, self.log_start, self.rtol, self.patience = geometry, log_start, rtol, patience
+        self.log_time, self.t = log_start, 0.0
+        self.slow, self.busy = 0, 0.0
+        self.restart(state)
+
+    def restart(self, state: State) -> None:
+        """Go on from a state that was changed from outside."""
+        who = moving(self.geometry, state, pattern_of(self.geometry, state))
+        self.resting = not who.any()
+        self.begun = self.t
+        self.idle = state
+        if not self.resting:
+            self.adams = Adams(self.geometry, state, who, self.rtol)
+
+    def state(self) -> State:
+        """Where the neurons are."""
+        return self.idle if self.resting else self.adams.state()
+
+    def margins(self) -> Array:
+        """``q_i``."""
+        return np.asarray(self.geometry.y * self.adams.f)
+
+    def pulls(self) -> Array:
+        """``c_i``."""
+        return self.adams.source.pulls(self.adams.f)
+
+    # -- a step ---------------------------------------------------------------------------------------
+
+    def step(self, goal: Goal) -> Moved:
+        """Go on by a step, not beyond the goal, and up to what has to be decided by itself."""
+        adams = self.adams
+        t_end = difference(goal.log_time, self.log_start)
+        trial = self._trial(t_end)
+        stopped = np.flatnonzero(trial.came.status != THROUGH)
+        hard = stopped[:0]
+        if stopped.size:
+            cut = float(trial.came.end[stopped].min())
+            hard = stopped[(trial.came.status[stopped] == HARD) & (trial.came.end[stopped] <= cut)]
+            trial = adams.look(trial, cut)
+        trial, done = self._stop(trial, goal)
+        if done:
+            hard = hard[:0]
+        events, leg = adams.events(trial), adams.leg(trial)
+        adams.take(trial)
+        self.t = self.begun + adams.t
+        self.log_time = self._moment(goal, t_end)
+        leg = leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=self.log_time)
+        changes = self._changes(events)
+        settled = [change for j in hard for change in self._settle(int(j))]
+        changes += [(self.log_time, change) for change in settled]
+        self._count(trial, len(changes))
+        back = (int(adams.rows.index[hard[0]]), -2) if hard.size else None
+        if back is not None and (adams.rows.rho < self.geometry.gone).any():
+            self.restart(self.state())
+        return Moved(changes, done or self.t >= t_end, back, float(adams.last * adams.pace), leg)
+
+    def _trial(self, t_end: float) -> Trial:
+        adams = self.adams
+        while True:
+            if not np.isfinite(adams.h):
+                raise Undecided(
+                    f"forces or weights are beyond doubles after log t = {self.log_time:.6g}: it cannot be followed "
+                    "there; what was found so far is kept, and a smaller start may help."
+                )
+            if adams.h <= _SHORTEST * adams.t:
+                raise Undecided(
+                    f"the step size fell below rounding after log t = {self.log_time:.6g}: accuracy rtol = "
+                    f"{self.rtol:g} cannot be met there; what was found so far is kept, and a larger rtol may help."
+                )
+            trial = adams.try_step(t_end - self.t)
+            if trial is not None:
+                return trial
+
+    def _stop(self, trial: Trial, goal: Goal) -> tuple[Trial, bool]:
+        """Cut a trial where the goal is reached."""
+        problem = self.geometry.problem
+        if not np.isfinite(goal.log_loss) and not np.isfinite(goal.margin):
+            return trial, False
+
+        def gap(f: Array) -> float:
+            q = self.geometry.y * f
+            return min(problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min()))
+
+        if gap(trial.f) > 0:
+            return trial, False
+        if gap(self.adams.f) <= 0:
+            return self.adams.look(trial, 0.0), True
+        end = trial.step.upto
+
+        def left(part: float) -> float:
+            return gap(self.adams.f if part == 0.0 else trial.f if part == end else self.adams.look(trial, part).f)
+
+        return self.adams.look(trial, root(left, 0.0, end)), True
+
+    def _changes(self, events: Events) -> list[tuple[float, Change]]:
+        names = {1: "activate", -1: "deactivate", 0: "slide"}
+        index, found = self.adams.rows.index, []
+        times = np.minimum(later(self.log_start, self.t - self.adams.last + events.clock), self.log_time)
+        for j, k, side, at in zip(
+            index[events.neuron].tolist(), events.face.tolist(), events.side.tolist(), times.tolist(), strict=True
+        ):
+            found.append((at, Change(j, k, names[side] if k >= 0 else "flip")))
+        return found
+
+    def _settle(self, j: int) -> list[Change]:
+        """Decide where a neuron goes that the compiled pass has left at several faces at once, or at w = 0."""
+        adams, geometry = self.adams, self.geometry
+        me, sides, c = int(adams.rows.index[j]), adams.rows.sides[j], self.pulls()
+        w, b = adams.rows.W[j], float(adams.rows.b[j])
+        size = float(np.linalg.norm(w))
+        force = adams.present(j)
+        if size <= ON * abs(b) and not adams.rows.balanced[j]:
+            way = way_out(geometry, float(np.sign(b)), c)
+            row, u = leaving(geometry, way)
+            adams.settle(j, row, u * (0.0 if way is None else abs(b) * np.exp(TINY)))
+            kinds = ["die"] if way is None else ["origin"] + ([] if way.unique else ["ridge"])
+            return [Change(me, -1, kind) for kind in kinds]
+        z = adams.Z[j] / size
+        sign = np.sign(b) or np.sign(float(w @ force)) or 1.0
+        on = np.flatnonzero((np.abs(z) <= ON) | (sides == 0))
+        arriving = (sides != 0) & (sides * sign * (geometry.faces.normals @ force) <= 0)
+        state = adams.state()
+        state.sign[me] = sign
+        before = sides[on].copy()
+        row, unique = settle_neuron(
+            geometry, state, me, on, before, arriving[on], c, geometry.kinks(c), self._edge()
+        )
+        names = {1: "activate", -1: "deactivate", 0: "slide"}
+        found = [Change(me, int(k), names[int(row[k])]) for k in on[row[on] != before]]
+        if not unique:
+            found.append(Change(me, int(on[0]), "ridge"))
+        u = onto(geometry, w / size, row)
+        for k in on[row[on] != 0]:  # exactly on its side, or a hair inside
+            u -= min(float(u @ geometry.faces.normals[k]) * row[k], 0.0) * row[k] * geometry.faces.normals[k]
+        adams.settle(j, row, size * u)
+        return found
+
+    def _edge(self) -> float:
+        adams = self.adams
+        rows = adams.rows
+        sizes = np.exp(2 * rows.rho) * np.abs(rows.b) * np.linalg.norm(rows.W, axis=1)
+        return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
+
+    # -- when to go over ------------------------------------------------------------------------------
+
+    def _count(self, trial: Trial, events: int) -> None:
+        self.busy += _MEMORY * (events - self.busy)
+
+    def verdict(self, goal: Goal) -> Why | None:
+        """Whether implicit steps would be fewer: they cost more, and begin anew at each event."""
+        if self.resting or self.adams.resting:
+            self.resting, self.idle = True, self.state()
+            return "rest"
+        with np.errstate(over="ignore"):
+            age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
+        fold = age / self.adams.h
+        self.slow = self.slow + 1 if fold > _FOLD + _EVENT * self.busy * fold else 0
+        if self.slow == 0:
+            return None
+        live = self.margins()[self.adams.live]
+        if live.size and live.min() > FITTED:
+            return "late"
+        if self.slow > self.patience and self.log_time < min(_LAST_LOG, goal.log_time):
+            return "time"
+        return None
+
+    def _moment(self, goal: Goal, t_end: float) -> float:
+        """Log time; never past the goal, and at its end that exactly."""
+        return goal.log_time if self.t >= t_end else min(float(later(self.log_start, self.t)), goal.log_time)
+
+
+class Late:
+    """Implicit steps in a logarithmic clock, from event to event."""
+
+    name = "late"
+
+    def __init__(self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock) -> None:
+        self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
+        self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
+        self.fallen = self.out_of_clock = False
+        self.events, self.busy = 0, 0.0
+        self.restart(state)
+
+    def restart(self, state: State) -> None:
+        """Begin anew from a state."""
+        self._state = state
+        whole = pattern_of(self.geometry, state)
+        self.resting = not moving(self.geometry, state, whole).any()
+        if self.resting:
+            return
+        self.chart = late_chart(self.geometry, state, whole, self.clock, self.log_time)
+        self.s = self.log_time if self.clock == "time" else 0.0
+        self.y, self.field = self.chart.y0, self.chart.field()
+        self.stepper: Any = None
+
+    def state(self) -> State:
+        """Where the neurons are."""
+        return self._state
+
+    def margins(self) -> Array:
+        """``q_i``."""
+        pattern = pattern_of(self.geometry, self._state)
+        return pattern.margins(self._state.weighted())
+
+    def pulls(self) -> Array:
+        """``c_i`` up to a common factor."""
+        return self.chart.pulls(self.s, self.y)
+
+    def _begin(self, goal: Goal) -> Moved | None:
+        """Make the solver; where forces are too small for anything to happen soon, wait."""
+        self.bound = min(goal.log_time, _LAST_LOG) if self.clock == "time" else 100.0
+        if self.clock == "norm":
+            pull = self.chart.pull(self.s, self.y)
+            if not pull.speed > 0:
+                self.fallen = True
+                return Moved([], False)
+            if self.log_time < pull.log_dt - _IDLE:  # forces of e^-5000: nothing happens for a long time
+                self.log_time = min(pull.log_dt - _IDLE, goal.log_time)
+                self.restart(self._state)
+                return Moved([], self.log_time == goal.log_time)
+        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.rtol / 10)
+        grazing = frozenset((int(self.chart.who[:j].sum()), k) for j, k in self.grazed if self.chart.who[j])
+        self.watch = Watch(self.chart, self.rtol / 10, grazing)
+        return None
+
+    def step(self, goal: Goal) -> Moved:
+        """Go on by a step, not beyond the goal or the next event."""
+        if self.stepper is None and (waited := self._begin(goal)) is not None:
+            return waited
+        if self.s >= self.bound:
+            self.out_of_clock = True
+            return Moved([], False)
+        if self.log_time > _LAST_LATE:
+            raise Undecided(
+                f"the goal was not reached by log t = {self.log_time:.3g} (log loss "
+                f"{self.geometry.problem.log_loss_of(self.margins()):.6g}, smallest margin {self.margins().min():.6g}): "
+                "beyond that margins are too large for doubles to tell apart; what was found so far is kept."
+            )
+        here = self.chart
+        step = self._advance()
+        self.stepper.atol = tolerances(here, step.y1, self.rtol / 10)
+        stop = self._stop(step, goal)
+        event = self.watch.first(step)
+        self.busy += _MEMORY * ((event is not None) - self.busy)
+        if stop is not None and (event is None or stop[0] <= event.clock):
+            self._go(stop[0], step.dense(stop[0]), stop[1])
+            return Moved([], True)
+        if event is None:
+            self._go(step.t1, step.y1, here.tau(step.t1, step.y1))
+            return Moved([], False)
+        return self._pass(event, step, goal)
+
+    def _go(self, s: float, y: Array, log_time: float) -> None:
+        self.s, self.y, self.log_time = s, y, log_time
+        self._state = self.chart.state(y, s)
+
+    def _pass(self, event: Happening, step: Step, goal: Goal) -> Moved:
+        """Go through an event."""
+        here, still = self.chart, event.clock <= self.s
+        s = event.clock
+        y = step.dense(s)
+        state, changes = apply(here, event, s, y, self.field(s, y))
+        me = int(np.flatnonzero(here.who)[event.neuron])
+        if changes or not still:
+            self.grazed.clear()
+        if not changes:
+            self.grazed.add((me, event.surface))
+        by = _moved(here, s, y)
+        self.log_time = min(here.tau(s, y), goal.log_time)
+        self.restart(state)
+        return Moved([(self.log_time, change) for change in changes], False, (me, event.surface), by)
+
+    def _advance(self) -> Step:
+        stepper = self.stepper
+        if not np.isfinite(stepper.h_abs):  # a solver would look for a step for ever
+            raise Undecided(
+                f"forces or weights are beyond doubles after log t = {self.log_time:.6g}: it cannot be followed there; "
+                "what was found so far is kept, and a smaller start may help."
+            )
+        t0, y0 = stepper.t, stepper.y.copy()
+        with np.errstate(all="ignore"):  # a trial step may go anywhere; it is rejected
+            stepper.step()
+        if stepper.status == "failed":
+            raise Undecided(
+                f"the step size fell below rounding after log t = {self.log_time:.6g}: accuracy rtol = {self.rtol:g} "
+                "cannot be met there; what was found so far is kept, and a larger rtol may help."
+            )
+        t1, y1 = stepper.t, stepper.y.copy()
+        dense: list[Any] = []
+
+        def at(s: float) -> Array:
+            if not dense:
+                dense.append(stepper.dense_output())
+            return np.asarray(dense[0](s))
+
+        return Step(t0, t1, y0, y1, lambda: (stepper.fun(t0, y0), stepper.fun(t1, y1)), at)
+
+    def _stop(self, step: Step, goal: Goal) -> tuple[float, float] | None:
+        """Where in a step a goal is reached, and at which log time: at exactly the one aimed at, if it was that."""
+        problem, here = self.geometry.problem, self.chart
+
+        def gaps(s: float) -> list[float]:
+            y = step.y1 if s == step.t1 else step.y0 if s == step.t0 else step.dense(s)
+            found = [goal.log_time - here.tau(s, y)]
+            if np.isfinite(goal.log_loss) or np.isfinite(goal.margin):
+                q = here.margins(s, y)
+                found += [problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min())]
+            return found
+
+        if min(gaps(step.t1)) > 0:
+            return None
+        s = step.t0 if min(gaps(step.t0)) <= 0 else root(lambda s: min(gaps(s)), step.t0, step.t1)
+        left = gaps(s)
+        return s, goal.log_time if left[0] == min(left) else min(here.tau(s, step.dense(s)), goal.log_time)
+
+    def verdict(self, goal: Goal) -> Why | None:
+        """Whether it goes on in another way."""
+        if self.resting:
+            return "rest"
+        if self.fallen:
+            return "coupled"
+        if self.out_of_clock:
+            return "done" if self.log_time >= goal.log_time else self._lost()
+        live = self.chart.margins(self.s, self.y)[self.chart.pattern.live]
+        if self.clock == "norm":
+            crowded = self.busy > 0.5 and self.log_time < _CROWDED
+            return "coupled" if live.min(initial=np.inf) < _UNFITTED or crowded else None
+        if live.min() > FITTED:
+            return "late"
+        noise = _rounding(self.chart, self.s, self.y)
+        if _speed(self.chart, self.y, self.field(self.s, self.y)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+            return "rest"
+        if noise > 100 * self.rtol and noise > 1e-8:
+            return "done" if self.log_time >= goal.log_time else self._lost()
+        return None
+
+    def _lost(self) -> Why:
+        q = self.margins()
+        wrong = np.flatnonzero(q <= 0)
+        raise Undecided(
+            f"the loss stays near {np.exp(self.geometry.problem.log_loss_of(q)):.4g}: the neurons that are left do not "
+            f"classify {wrong.size} of {q.size} points{f' ({named(wrong)})' if wrong.size else ''}, whose pulls cancel "
+            f"those of the other points to rounding at log t = {self.log_time:.6g}, and the flow cannot be followed "
+            "further; what was found so far is kept, and more neurons, or the data without these points, may be fitted."
+        )
+
+
+def named(points: Sequence[int] | Index) -> str:
+    """List points by their numbers, the first few of many: ``3, 17``."""
+    shown = ", ".join(str(int(i)) for i in points[:_SHOWN])
+    return f"{shown}{', ...' if len(points) > _SHOWN else ''}"
+
+
+def _moved(here: LateChart, s: float, y: Array) -> float:
+    """By what part of their size neurons have moved since the last event, where the chart begins; growth included."""
+    (V0, last0), (V1, last1) = here.rows(here.y0), here.rows(y)
+    size = np.linalg.norm(V0, axis=1) + 1e-300
+    turn = (np.linalg.norm(V1 - V0, axis=1) + np.abs(last1 - last0)) / size
+    return float(turn.max(initial=0.0)) + (s if here.clock == "norm" else 0.0)
+
+
+def _rounding(here: LateChart, s: float, y: Array) -> float:
+    """How large a velocity may be from rounding alone, relative to the neurons: opposite pulls grow like t."""
+    pulls = here.pull(s, y).p * here.geometry.problem.data.norms
+    return float(1e-15 * pulls.sum())
+
+
+def _speed(here: LateChart, y: Array, slope: Array) -> float:
+    """Largest velocity of a neuron relative to its size."""
+    V, last = here.rows(y)
+    dV, da = here.rows(slope)
+    size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
+    return float((np.sqrt(np.einsum("jd,jd->j", dV, dV) + da**2) / size).max())
+
+
+def later(log_start: float, t: Any) -> Any:
+    """``log(e^log_start + t)``."""
+    with np.errstate(divide="ignore"):
+        return np.logaddexp(log_start, np.log(np.maximum(t, 0.0)))
+
+
+def difference(log_end: float, log_start: float) -> float:
+    """``e^log_end - e^log_start``, at most the largest double."""
+    if log_end == np.inf or log_end > 709:
+        return np.inf if log_end > max(log_start, 709) or log_end == np.inf else 0.0
+    if log_start == -np.inf:
+        return float(np.exp(log_end))
+    return float(np.exp(log_end) * -np.expm1(log_start - log_end))
