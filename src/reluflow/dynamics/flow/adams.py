@@ -22,7 +22,7 @@ import numpy as np
 
 from ...problem import check_time
 from ...problem.types import Array, Flags, Index, Ints, Signs
-from .arcs import CANCELLED, NODES, THROUGH, Came, Crowd, Step, new_bench, through
+from .arcs import CANCELLED, FLIP, HARD, NODES, THROUGH, Came, Crowd, Step, new_bench, through
 from .dense import Leg, Rows, new_came
 from .field import Geometry
 from .passes import (
@@ -92,6 +92,7 @@ class Adams:
         self.across = np.ascontiguousarray(faces.normals.T)
         self.norms, self.slope = data.norms, geometry.slope
         self.plain = faces.m == data.n and bool((faces.of == np.arange(data.n)).all())
+        self.bare = self.slope == 0.0 and bool((faces.orient > 0).all())
         self.low = np.where(faces.orient > 0, self.slope, 1.0)
         self.squares = self.norms**2
         p, (m, d) = int(who.sum()), self.normals.shape
@@ -181,7 +182,7 @@ class Adams:
 
     def common(self, c: Array) -> Array:
         """Force on a neuron on the negative side of every face."""
-        if self.plain and self.slope == 0.0:
+        if self.bare:
             return np.zeros(self.normals.shape[1])
         return np.asarray((self.low * c) @ self.geometry.X)
 
@@ -191,7 +192,7 @@ class Adams:
         spread(sides, kinks, self._room, self.mass)
         F = self._room @ self.normals
         F += common
-        if not self.plain or self.slope > 0.0:
+        if not self.bare:
             self.mass += float((self.low * np.abs(c)) @ self.norms)
         F[np.einsum("jd,jd->j", F, F) <= (CANCELLED * self.mass) ** 2] = 0.0
         return F, kinks, common
@@ -253,7 +254,9 @@ class Adams:
     def _step(self, terms: int, first: int, h: float, upto: float = 1.0, watch: bool = True) -> Step:
         tiny = max(1e-15, 1e-4 * self.rtol)
         watch = watch and self.slope < 1.0
-        return Step(self.normals, self._kink, self._C, terms, first, h, upto, tiny, self.geometry.frozen, watch)
+        return Step(
+            self.normals, self._kink, self._C, terms, first, h, upto, tiny, self.geometry.frozen, watch, self.bare
+        )
 
     def _movers(self, K: int) -> Index:
         return np.flatnonzero(self.F[:, 1 : K + 1].any(axis=(1, 2)))
@@ -369,7 +372,8 @@ class Adams:
 
     def events(self, trial: Trial) -> Events:
         """List what happens in a step."""
-        came, n = trial.came, trial.came.n
+        came = trial.came
+        n = came.n - ((came.status == HARD) & (came.n > 0) & (came.face[np.arange(came.n.size), came.n - 1] == FLIP))
         rows = np.repeat(np.arange(n.size), n)
         place = np.arange(rows.size) - np.repeat(np.cumsum(n) - n, n)
         when = came.when[rows, place]
@@ -384,7 +388,7 @@ class Adams:
         still[0] += self._constant
         kink = self._kink[:terms].copy()
         return Leg(
-            self.base_state, self.rows, self.mass.copy(), kink, still, trial.step.h, trial.step.tiny, -np.inf, self.t, 0.0
+            self.base_state, self.rows, self.mass.copy(), kink, still, trial.step, -np.inf, self.t, 0.0
         )
 
     def take(self, trial: Trial) -> None:

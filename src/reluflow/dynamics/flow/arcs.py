@@ -40,6 +40,7 @@ _ORIGIN = 1e-11  # |w| below this part of |b| at an event: the neuron is at w = 
 _ROUND = 4e-16  # a distance below this part of |w| is rounding
 _WIDER = 1.5  # curvature may grow by this through the events of a piece
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
+_EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
 _LEAVES = 1e-10  # a multiplier within this part of its bound is on it
 
 
@@ -56,6 +57,7 @@ class Step(NamedTuple):
     tiny: float  # terms of the Taylor series below this part of |(w, b)| are left out
     frozen: bool
     watch: bool  # whether events are looked for
+    bare: bool  # on the negative side of every face nothing pulls
 
 
 class Crowd(NamedTuple):
@@ -354,7 +356,16 @@ def _cholesky(bench: Bench, n: int) -> bool:
 
 
 @jit
-def _relax(step: Step, bench: Bench, sign: float, n: int) -> bool:
+def _push(bench: Bench, i: int, free: int) -> float:
+    """Velocity across face i of those in ``on``, with the parts that the last solution has."""
+    push = -bench.per[0, i]
+    for q in range(free):
+        push += bench.gram[i, bench.index[q]] * bench.per[1, q]
+    return push
+
+
+@jit
+def _relax(step: Step, bench: Bench, sign: float, n: int, edge: float, left: int) -> bool:
     """Least velocity over the parts in [0, 1] to which the n faces in ``on`` are switched on: an active set.
 
     ``per[2]`` are the parts and ``free`` which may move, a warm start; ``per[3]`` the jumps, all < 0 (valleys).
@@ -397,13 +408,14 @@ def _relax(step: Step, bench: Bench, sign: float, n: int) -> bool:
         worst, who = 1e-12 * strongest, -1
         for i in range(n):
             if bench.free[i] == 0:
-                push = -rhs[i]
-                for q in range(free):
-                    push += G[i, bench.index[q]] * x[q]
+                push = _push(bench, i, free)
                 bad = push if part[i] == 0.0 else -push  # off it must be pushed down, on it must be pushed up
                 if bad > worst:
                     worst, who = bad, i
         if who < 0:
+            for i in range(n):  # what is pushed by rounding alone stays
+                if i != left and bench.free[i] == 0 and abs(_push(bench, i, free)) <= edge:
+                    bench.free[i] = 1
             return True
         bench.free[who] = 1
     return False
@@ -427,6 +439,28 @@ def _cross(step: Step, bench: Bench, came: Came, j: int, q: int, at: float) -> N
 
 
 @jit
+def _dies(step: Step, bench: Bench, k: int) -> bool:
+    """Whether a neuron feels nothing on the other side of face k, but for faces that hold it; it rests there then."""
+    if not step.bare or bench.side[k] < 0:
+        return False
+    for other in range(bench.side.size):
+        if bench.side[other] > 0 and other != k:
+            return False
+    return True
+
+
+@jit
+def _die(step: Step, bench: Bench, came: Came, j: int, n: int, k: int, n_held: int, at: float) -> None:
+    for m in range(step.terms):
+        put(0.0, bench.D[m], bench.D[m])
+    for i in range(n_held + 1):
+        face = k if i == n_held else bench.held[i]
+        bench.side[face] = -1
+        bench.flag[_place(bench, n, face)] = _FRESH
+        _note(came, j, face, -1, at)
+
+
+@jit
 def _place(bench: Bench, n: int, k: int) -> int:
     for q in range(n):
         if bench.near[q] == k:
@@ -436,7 +470,16 @@ def _place(bench: Bench, n: int, k: int) -> int:
 
 @jit
 def _meet(
-    step: Step, bench: Bench, came: Came, j: int, n: int, n_held: int, b: float, at: float, event: tuple[int, int, int]
+    step: Step,
+    bench: Bench,
+    came: Came,
+    j: int,
+    n: int,
+    n_held: int,
+    b: float,
+    at: float,
+    event: tuple[int, int, int],
+    mass: float,
 ) -> tuple[int, float]:
     """Decide what a neuron does that reaches a face while it is held on others, or leaves one of those.
 
@@ -473,7 +516,7 @@ def _meet(
     for i in range(total):
         if jump[i] >= 0.0:
             return -1, size
-    if not _relax(step, bench, sign, total):
+    if not _relax(step, bench, sign, total, _EDGE * mass, left):
         return -1, size
     held = 0
     for i in range(total):
@@ -607,10 +650,13 @@ def _piece(
             return b, n_held, at, HARD
         pending = True
         size = 0.0
-        if n_held > 0:
+        if reached >= 0 and _dies(step, bench, bench.near[reached]):
+            _die(step, bench, came, j, n, bench.near[reached], n_held, at)
+            n_held = 0
+        elif n_held > 0:
             for i in range(n_held):  # multipliers here
                 bench.lam[i, 0] = value(bench.lam[i], step.terms - 1, best)
-            n_held, size = _meet(step, bench, came, j, n, n_held, b, at, (reached if reached >= 0 else -1, -1 if reached >= 0 else left, to))
+            n_held, size = _meet(step, bench, came, j, n, n_held, b, at, (reached, -1 if reached >= 0 else left, to), crowd.mass[j])
             if n_held < 0:
                 return b, n_held, at, HARD
         else:
@@ -620,7 +666,8 @@ def _piece(
             size = abs(bench.kp[0])
             pull = b if abs(b) > _ROUND else bench.tb[1]
             push = dot(bench.D[0], step.normals[k])
-            if -s * pull * (push - s * bench.kp[0]) > 0.0 or pull * bench.kp[0] >= 0.0:
+            away = -s * pull * (push - s * bench.kp[0])
+            if away > _EDGE * crowd.mass[j] * abs(pull) or pull * bench.kp[0] >= 0.0:
                 _cross(step, bench, came, j, reached, at)
             else:
                 if s > 0:

@@ -48,7 +48,7 @@ class Rows(NamedTuple):
         if not frozen:
             sign = np.where(self.b == 0.0, np.sign(b), np.sign(self.b))
             W, b = tie(W, b, self.tied | self.balanced, sign, excess)
-        return self._replace(W=np.ascontiguousarray(W), b=b, rho=self.rho + came.grow, sides=sides, excess=excess)
+        return self._replace(W=np.array(W), b=np.array(b), rho=self.rho + came.grow, sides=sides, excess=excess)
 
     @property
     def loose(self) -> Signs:
@@ -67,28 +67,27 @@ class Leg(NamedTuple):
     mass: Array
     kink: Array  # (K, m)
     still: Array  # (K, d)
-    h: float
-    tiny: float
+    step: Step  # its length and settings; the rest is above
     log_start: float  # log of the time from which t counts
     t: float  # at the start of the step
     log_end: float
 
-    def at(self, normals: Array, frozen: bool, watch: bool, log_time: float) -> State:
+    def at(self, normals: Array, log_time: float) -> State:
         """Where the neurons are at a time within the step."""
         now = np.exp(log_time) * -np.expm1(self.log_start - log_time) if np.isfinite(self.log_start) else np.exp(log_time)
-        part = min(max((float(now) - self.t) / self.h, 0.0), 1.0)
+        part = min(max((float(now) - self.t) / self.step.h, 0.0), 1.0)
         terms, (p, d), m = len(self.kink), self.rows.W.shape, len(normals)
         up = (self.rows.sides > 0).astype(np.float64)
         F = np.zeros((p, NODES + 2, d))
         for k in range(terms):
             F[:, k] = self.still[k] + (up * self.kink[k]) @ normals
         C = np.eye(NODES + 1)
-        step = Step(normals, self.kink, C, terms, 0, self.h, part, self.tiny, frozen, watch)
+        step = self.step._replace(normals=normals, kink=self.kink, C=C, terms=terms, first=0, upto=part)
         rows = self.rows
         crowd = Crowd(rows.W, rows.b, F, np.zeros((p, d)), rows.sides, rows.W @ normals.T, rows.loose, self.mass)
         came = new_came(p, m, d)
         through(step, crowd, came, new_bench(m, d), crowd.Z, np.arange(p), 0)
-        sides = rows.sides.copy()
+        frozen, sides = self.step.frozen, rows.sides.copy()
         for j in np.flatnonzero(came.n):
             sides[j, came.face[j, : came.n[j]]] = came.side[j, : came.n[j]]
         return rows.moved(came, sides, frozen).state(self.base, frozen)
@@ -116,7 +115,6 @@ class Dense:
     """The steps of a run that can be looked at again."""
 
     normals: Array
-    frozen: bool
     slope: float
     legs: list[Leg] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
@@ -143,7 +141,7 @@ class Dense:
         start = np.logaddexp(leg.log_start, np.log(leg.t)) if leg.t > 0 else leg.log_start
         if not start <= log_time <= leg.log_end:
             return None
-        return leg.at(self.normals, self.frozen, self.slope < 1.0, log_time).network(self.slope)
+        return leg.at(self.normals, log_time).network(self.slope)
 
 
 def _bytes(leg: Leg) -> int:

@@ -23,7 +23,7 @@ from .state import State, take
 if TYPE_CHECKING:
     from ..early.alignment import Alignment
 
-_LAST_EARLY = 30.0  # hand over from the exact early phase when max |q| is this many times rtol: the error is about rtol
+_LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this many times rtol: forces are wrong by less
 
 
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
@@ -246,7 +246,7 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
         )
     start, doubts = take(geometry, problem.net)
     recorder.add(-np.inf, start, problem.net.margins(problem.data))
-    tol = _LAST_EARLY * max(march.rtol, 1e-10)
+    tol = _LAST_EARLY * march.rtol
     mantissa, log_factor = problem.net.scaled_outputs(problem.data.X)
     with np.errstate(divide="ignore"):
         small = float(np.log(np.abs(mantissa).max()) + log_factor) < np.log(tol)

@@ -14,7 +14,7 @@ import numpy as np
 from ...problem import Undecided
 from ...problem.types import Array, Index
 from .adams import Adams, Events, Trial
-from .arcs import HARD, THROUGH
+from .arcs import FLIP, HARD, THROUGH
 from .dense import Leg
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
@@ -118,25 +118,25 @@ class Coupled:
         t_end = difference(goal.log_time, self.log_start)
         trial = self._trial(t_end)
         stopped = np.flatnonzero(trial.came.status != THROUGH)
-        hard = stopped[:0]
+        hard: list[tuple[int, bool]] = []
         if stopped.size:
-            cut = float(trial.came.end[stopped].min())
-            hard = stopped[(trial.came.status[stopped] == HARD) & (trial.came.end[stopped] <= cut)]
+            came, cut = trial.came, float(trial.came.end[stopped].min())
+            now = stopped[(came.status[stopped] == HARD) & (came.end[stopped] <= cut)]
+            hard = [(int(j), bool(came.n[j] > 0 and came.face[j, came.n[j] - 1] == FLIP)) for j in now]
             trial = adams.look(trial, cut)
         trial, done = self._stop(trial, goal)
-        if done:
-            hard = hard[:0]
+        hard = [] if done else hard
         events, leg = adams.events(trial), adams.leg(trial)
         adams.take(trial)
         self.t = self.begun + adams.t
         self.log_time = self._moment(goal, t_end)
         leg = leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=self.log_time)
         changes = self._changes(events)
-        settled = [change for j in hard for change in self._settle(int(j))]
+        settled = [change for j, flips in hard for change in self._settle(j, flips)]
         changes += [(self.log_time, change) for change in settled]
         self._count(trial, len(changes))
-        back = (int(adams.rows.index[hard[0]]), -2) if hard.size else None
-        if back is not None and (adams.rows.rho < self.geometry.gone).any():
+        back = (int(adams.rows.index[hard[0][0]]), -2) if hard else None
+        if any(change.kind == "die" for change in settled) or (adams.rows.rho < self.geometry.gone).any():
             self.restart(self.state())
         return Moved(changes, done or self.t >= t_end, back, float(adams.last * adams.pace), leg)
 
@@ -188,8 +188,11 @@ class Coupled:
             found.append((at, Change(j, k, names[side] if k >= 0 else "flip")))
         return found
 
-    def _settle(self, j: int) -> list[Change]:
-        """Decide where a neuron goes that the compiled pass has left at several faces at once, or at w = 0."""
+    def _settle(self, j: int, flips: bool) -> list[Change]:
+        """Decide where a neuron goes that the compiled pass has left at several faces at once, or at w = 0.
+
+        ``flips``: its output weight changes sign while faces hold it.
+        """
         adams, geometry = self.adams, self.geometry
         me, sides, c = int(adams.rows.index[j]), adams.rows.sides[j], self.pulls()
         w, b = adams.rows.W[j], float(adams.rows.b[j])
@@ -202,7 +205,7 @@ class Coupled:
             kinds = ["die"] if way is None else ["origin"] + ([] if way.unique else ["ridge"])
             return [Change(me, -1, kind) for kind in kinds]
         z = adams.Z[j] / size
-        sign = np.sign(b) or np.sign(float(w @ force)) or 1.0
+        sign = (0.0 if flips else np.sign(b)) or np.sign(float(w @ force)) or 1.0
         on = np.flatnonzero((np.abs(z) <= ON) | (sides == 0))
         arriving = (sides != 0) & (sides * sign * (geometry.faces.normals @ force) <= 0)
         state = adams.state()
@@ -212,7 +215,8 @@ class Coupled:
             geometry, state, me, on, before, arriving[on], c, geometry.kinks(c), self._edge()
         )
         names = {1: "activate", -1: "deactivate", 0: "slide"}
-        found = [Change(me, int(k), names[int(row[k])]) for k in on[row[on] != before]]
+        found = [Change(me, -1, "flip")] if flips else []
+        found += [Change(me, int(k), names[int(row[k])]) for k in on[row[on] != before]]
         if not unique:
             found.append(Change(me, int(on[0]), "ridge"))
         u = onto(geometry, w / size, row)

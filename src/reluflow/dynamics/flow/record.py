@@ -48,7 +48,7 @@ class Recorder:
         if leg is None:
             return
         if self.dense is None:
-            self.dense = Dense(normals, self.problem.train == "first", self.problem.net.slope)
+            self.dense = Dense(normals, self.problem.net.slope)
         self.dense.add(leg)
 
     def add(self, log_time: float, state: State, q: Array) -> None:
