@@ -398,7 +398,7 @@ class Adams:
         self.last = step.upto * h
         s = -self.ages / h
         sides = self.rows.sides.copy()
-        turn_history(sides, self.F, n, self.hist, self.normals, came.face, came.side, came.n)
+        turn_history(sides, self.F, n, self.hist, self.normals, came.face, came.side, came.n, self.bare)
         if trial.bends and h * float(np.abs(trial.bends[0]) @ self.norms) > 1e-3 * self.rtol:
             FA, ka, ca = self.forces(trial.bends[0], sides)
             FB, kb, cb = self.forces(trial.bends[1], sides)

@@ -80,9 +80,12 @@ def follow_log(sides: Signs, face: Ints, side: Signs, n: Ints) -> None:
 
 @compiled
 def turn_history(
-    sides: Signs, F: Floats, nodes: int, hist: Floats, normals: Floats, face: Ints, side: Signs, n: Ints
+    sides: Signs, F: Floats, nodes: int, hist: Floats, normals: Floats, face: Ints, side: Signs, n: Ints, bare: bool
 ) -> None:
-    """Sides after the events, and the forces at the old nodes with them (held counts as the negative side)."""
+    """Sides after the events, and the forces at the old nodes with them (held counts as the negative side).
+
+    ``bare``: on the negative side of every face nothing pulls, not even what rounding leaves over.
+    """
     for j in range(n.size):
         for e in range(n[j]):
             k = face[j, e]
@@ -93,6 +96,10 @@ def turn_history(
                 for q in range(1, nodes + 1):
                     add(change * hist[q, k], normals[k], F[j, q])
             sides[j, k] = side[j, e]
+        if bare and n[j] > 0 and not (sides[j] > 0).any():
+            for q in range(1, nodes + 1):
+                for i in range(F.shape[2]):
+                    F[j, q, i] = 0.0
 
 
 @compiled

@@ -30,7 +30,7 @@ _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 #: What the phases cost, as a ratio: implicit steps for an e-fold of time, and each event on the way, in explicit steps.
 _FOLD, _EVENT = 60.0, 75.0
 _MEMORY = 0.05  # weight of the newest step in the mean number of events a step
-_CROWDED = 30.0  # up to this log t a late phase with event upon event goes back to explicit steps
+_CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
 _SHOWN = 8  # points named in a message
 _SHORTEST = 1e-14  # a step of this part of the age of the phase moves nothing
 
@@ -244,15 +244,14 @@ class Coupled:
         with np.errstate(over="ignore"):
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
         fold = age / self.adams.h
-        self.slow = self.slow + 1 if fold > _FOLD + _EVENT * self.busy * fold else 0
-        if self.slow == 0:
+        self.slow = self.slow + 1 if fold > _FOLD else 0
+        pays, long = fold > _FOLD + _EVENT * self.busy * fold, self.slow > self.patience
+        if not pays and not long:
             return None
         live = self.margins()[self.adams.live]
         if live.size and live.min() > FITTED:
             return "late"
-        if self.slow > self.patience and self.log_time < min(_LAST_LOG, goal.log_time):
-            return "time"
-        return None
+        return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moment(self, goal: Goal, t_end: float) -> float:
         """Log time; never past the goal, and at its end that exactly."""
@@ -412,9 +411,10 @@ class Late:
         if self.out_of_clock:
             return "done" if self.log_time >= goal.log_time else self._lost()
         live = self.chart.margins(self.s, self.y)[self.chart.pattern.live]
+        if self.busy > _BUSY and self.log_time < _CROWDED:
+            return "coupled"
         if self.clock == "norm":
-            crowded = self.busy > 0.5 and self.log_time < _CROWDED
-            return "coupled" if live.min(initial=np.inf) < _UNFITTED or crowded else None
+            return "coupled" if live.min(initial=np.inf) < _UNFITTED else None
         if live.min() > FITTED:
             return "late"
         noise = _rounding(self.chart, self.s, self.y)
