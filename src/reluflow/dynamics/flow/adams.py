@@ -423,10 +423,10 @@ class Adams:
             self.order, factor = self._next
             self.h *= factor
 
-    def settle(self, j: int, sides: Signs, w: Array) -> None:
+    def settle(self, j: int, sides: Signs, w: Array, b: float) -> None:
         """Give a neuron new sides, and the forces of the past with them."""
-        rows = self.rows._replace(W=self.rows.W.copy(), sides=self.rows.sides.copy())
-        rows.W[j], rows.sides[j] = w, sides
+        rows = self.rows._replace(W=self.rows.W.copy(), b=self.rows.b.copy(), sides=self.rows.sides.copy())
+        rows.W[j], rows.b[j], rows.sides[j] = w, b, sides
         self.rows = rows
         self.Z[j] = w @ self.across
         n, up = self.nodes, sides > 0

@@ -250,13 +250,13 @@ def _candidates(step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, b
         if bench.side[k] != 0 and bench.side[k] * z1[k] <= 0.0:
             slack += abs(step.kink[0, k])
     slack = math.inf if wide else 1.2 * pull * slack + bend / 8 + 1e-12
-    n = 0
+    n, rounding = 0, 64 * _ROUND * math.sqrt(dot(bench.w, bench.w))
     for k in range(z0.size):
         s = bench.side[k]
         if s != 0 and (s * z1[k] <= slack or s * z0[k] <= slack):
             bench.near[n] = k
             bench.seen[0, n] = -1.0
-            bench.flag[n] = _PLAIN
+            bench.flag[n] = _FRESH if abs(z0[k]) <= rounding else _PLAIN
             n += 1
     return n
 

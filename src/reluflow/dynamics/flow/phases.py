@@ -201,7 +201,7 @@ class Coupled:
         if size <= ON * abs(b) and not adams.rows.balanced[j]:
             way = way_out(geometry, float(np.sign(b)), c)
             row, u = leaving(geometry, way)
-            adams.settle(j, row, u * (0.0 if way is None else abs(b) * np.exp(TINY)))
+            adams.settle(j, row, u * (0.0 if way is None else abs(b) * np.exp(TINY)), b)
             kinds = ["die"] if way is None else ["origin"] + ([] if way.unique else ["ridge"])
             return [Change(me, -1, kind) for kind in kinds]
         z = adams.Z[j] / size
@@ -222,7 +222,7 @@ class Coupled:
         u = onto(geometry, w / size, row)
         for k in on[row[on] != 0]:  # exactly on its side, or a hair inside
             u -= min(float(u @ geometry.faces.normals[k]) * row[k], 0.0) * row[k] * geometry.faces.normals[k]
-        adams.settle(j, row, size * u)
+        adams.settle(j, row, size * u, 0.0 if flips else b)
         return found
 
     def _edge(self) -> float:
