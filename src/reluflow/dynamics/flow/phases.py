@@ -29,6 +29,7 @@ _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 #: What the phases cost, as a ratio: implicit steps for an e-fold of time, and each event on the way, in explicit steps.
 _FOLD, _EVENT = 60.0, 75.0
+_LOCAL = 0.05  # part of the tolerance of a run that a step may use up
 _MEMORY = 0.05  # weight of the newest step in the mean number of events a step
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
 _SHOWN = 8  # points named in a message
@@ -96,7 +97,7 @@ class Coupled:
         self.begun = self.t
         self.idle = state
         if not self.resting:
-            self.adams = Adams(self.geometry, state, who, self.rtol)
+            self.adams = Adams(self.geometry, state, who, _LOCAL * self.rtol)
 
     def state(self) -> State:
         """Where the neurons are."""
