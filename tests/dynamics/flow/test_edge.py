@@ -369,7 +369,8 @@ def test_a_linear_network_has_no_events():
 @pytest.mark.parametrize("log_time", [1.0, 1e4])
 def test_an_event_that_comes_back_without_end_is_noticed(monkeypatch, advance, log_time):
     # Every step is said to end at once, or a hair later, with the same event.
-    from reluflow.dynamics.flow import march
+    from reluflow.dynamics.flow import adams, phases
+    from reluflow.dynamics.flow.arcs import HARD
     from reluflow.dynamics.flow.events import Happening
 
     def again(self, step):
@@ -378,11 +379,21 @@ def test_an_event_that_comes_back_without_end_is_noticed(monkeypatch, advance, l
             return None
         return Happening(step.t0 + advance * (step.t1 - step.t0), 0, 0)
 
+    honest = adams.Adams.try_step
+
+    def stopped(self, longest):
+        trial = honest(self, longest)
+        started[0] += 1
+        if trial is not None and started[0] > 3:
+            trial.came.status[0], trial.came.end[0] = HARD, advance
+        return trial
+
     data = rf.Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     size = 0.5 if log_time < 100 else 4.0  # small: not fitted, explicit steps; large: fitted, implicit ones
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     problem, started = rf.Problem(data, net), [0]
-    monkeypatch.setattr(march.Watch, "first", again)
+    monkeypatch.setattr(phases.Watch, "first", again)
+    monkeypatch.setattr(adams.Adams, "try_step", stopped)
     with pytest.raises(rf.Undecided, match="stands still at log t") as caught:
         rf.flow(problem, {"log_time": log_time}, max_steps=1000, progress=False)
     assert "neuron 0" in str(caught.value)
@@ -402,13 +413,13 @@ def test_forces_that_are_rounding_switch_nothing():
 @pytest.mark.parametrize("size", [0.5, 4.0])  # explicit steps, implicit ones
 def test_forces_that_are_no_numbers_end_the_flow(monkeypatch, size):
     # A solver whose first step is not a number tries for ever.
-    from reluflow.dynamics.flow import coupled, late
+    from reluflow.dynamics.flow import adams, late
 
     def broken(honest):
         return lambda self: lambda s, y: np.full_like(honest(self)(s, y), np.nan)
 
-    for chart in (coupled.Chart, late.LateChart):
-        monkeypatch.setattr(chart, "field", broken(chart.field))
+    monkeypatch.setattr(late.LateChart, "field", broken(late.LateChart.field))
+    monkeypatch.setattr(adams.Source, "pulls", lambda self, f: np.full_like(f, np.nan))
     data = rf.Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     with pytest.raises(rf.Undecided, match="beyond doubles"):

@@ -248,8 +248,7 @@ class Adams:
         return Trial(step, final, sides, f, agreed)
 
     def _crowd(self) -> Crowd:
-        rows = self.rows
-        return Crowd(rows.W, rows.b, self.F, self.extra, rows.sides, self.Z, rows.loose, self.mass)
+        return self.rows.crowd(self.F, self.extra, self.Z, self.mass)
 
     def _step(self, terms: int, first: int, h: float, upto: float = 1.0, watch: bool = True) -> Step:
         tiny = max(1e-15, 1e-4 * self.rtol)
@@ -406,7 +405,7 @@ class Adams:
             self.hist[1 : n + 1] += s[:n, None] * ka - kb
             self.still[1 : n + 1] += s[:n, None] * ca - cb
         self.t += self.last
-        self.rows = self.rows.moved(came, sides, self.geometry.frozen)
+        self.rows = self.rows.moved(came, sides)
         self.Z = self.rows.W @ self.across
         self.f = self._now()
         F, kinks, common = self.forces(self.source.pulls(self.f), sides)

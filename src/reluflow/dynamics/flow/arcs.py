@@ -69,7 +69,8 @@ class Crowd(NamedTuple):
     extra: Floats  # (p, d) constant added to the force
     sides: Signs  # (p, m) -1, 1, or 0 where held
     Z: Floats  # (p, m) W . normals
-    loose: Signs  # (p,) whether the output weight can change sign
+    tied: Signs  # (p,) whether the output weight keeps its sign and follows from |w|; else |w| from it
+    excess: Floats  # (p,) b^2 - |w|^2, conserved
     mass: Floats  # (p,) sizes of all that pulls, summed: what cancels to the last digit of it is no force
 
 
@@ -611,7 +612,7 @@ def _piece(
         if n_held > 0 and step.watch:
             best, left, to = _leaving(step, bench, n_held, at, best)
         flips = False
-        if crowd.loose[j] != 0 and step.watch:
+        if crowd.tied[j] == 0 and step.watch and not step.frozen:
             sign = 1.0 if b > 0.0 or (b == 0.0 and bench.tb[1] > 0.0) else -1.0
             for m in range(order + 1):
                 bench.poly[m] = sign * bench.tb[m]
@@ -680,6 +681,17 @@ def _piece(
         lever += size * at
 
 
+@jit
+def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
+    """Restore ``b^2 - |w|^2`` (C-INV1): rounding would grow where a neuron shrinks."""
+    square = dot(bench.w, bench.w)
+    if tied:
+        return math.copysign(math.sqrt(max(square + excess, 0.0)), b)
+    if square > 0.0:
+        put(math.sqrt(max(b * b - excess, 0.0) / square), bench.w, bench.w)
+    return b
+
+
 def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
     """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
     for i in range(who.size):
@@ -705,6 +717,11 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who
                 for k in range(bench.side.size):
                     bench.z[0, k] = dot(bench.w, step.normals[k])
             b, held, at, status = _piece(step, bench, crowd, came, j, b, held, at, end, how)
+            if not step.frozen:
+                excess = crowd.excess[j]
+                if excess != 0.0:  # else the neuron may have shrunk beyond doubles
+                    excess *= math.exp(-2 * came.grow[j])
+                b = _tie(bench, b, excess, crowd.tied[j] != 0)
             size = math.sqrt(dot(bench.w, bench.w) + b * b)
             if size > 0.0:
                 put(1.0 / size, bench.w, bench.w)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...problem import Network
 from ...problem.types import Array, Flags, Index, Signs
-from .arcs import NODES, THROUGH, Bench, Came, Crowd, Step, new_bench, through
-from .state import State, tie
+from .arcs import NODES, THROUGH, Came, Crowd, Step, new_bench, through
+from .state import State
 
 _MOST = 2**28  # bytes of steps kept; beyond, the first half is given up, and those moments are integrated again
 
@@ -41,19 +41,15 @@ class Rows(NamedTuple):
         sides[who] = self.sides
         return replace(base, U=U, log_w=log_w, log_a=log_a, sign=sign, sides=sides)
 
-    def moved(self, came: Came, sides: Signs, frozen: bool) -> Rows:
-        """Where a sweep came to, with the conserved ``a^2 - |w|^2`` restored (C-INV1)."""
-        excess = self.excess * np.exp(-2 * came.grow)
-        W, b = came.W, came.b
-        if not frozen:
-            sign = np.where(self.b == 0.0, np.sign(b), np.sign(self.b))
-            W, b = tie(W, b, self.tied | self.balanced, sign, excess)
-        return self._replace(W=np.array(W), b=np.array(b), rho=self.rho + came.grow, sides=sides, excess=excess)
+    def moved(self, came: Came, sides: Signs) -> Rows:
+        """Where a sweep came to."""
+        excess = np.where(self.excess == 0.0, 0.0, self.excess * np.exp(np.minimum(-2 * came.grow, 700.0)))
+        return self._replace(W=came.W.copy(), b=came.b.copy(), rho=self.rho + came.grow, sides=sides, excess=excess)
 
-    @property
-    def loose(self) -> Signs:
-        """Whose output weight can change sign."""
-        return (~self.tied & ~self.balanced).astype(np.int8)
+    def crowd(self, F: Array, extra: Array, Z: Array, mass: Array) -> Crowd:
+        """Put them together with the forces on them."""
+        tied = (self.tied | self.balanced).astype(np.int8)
+        return Crowd(self.W, self.b, F, extra, self.sides, Z, tied, self.excess, mass)
 
 
 class Leg(NamedTuple):
@@ -84,13 +80,13 @@ class Leg(NamedTuple):
         C = np.eye(NODES + 1)
         step = self.step._replace(normals=normals, kink=self.kink, C=C, terms=terms, first=0, upto=part)
         rows = self.rows
-        crowd = Crowd(rows.W, rows.b, F, np.zeros((p, d)), rows.sides, rows.W @ normals.T, rows.loose, self.mass)
+        crowd = rows.crowd(F, np.zeros((p, d)), rows.W @ normals.T, self.mass)
         came = new_came(p, m, d)
         through(step, crowd, came, new_bench(m, d), crowd.Z, np.arange(p), 0)
-        frozen, sides = self.step.frozen, rows.sides.copy()
+        sides = rows.sides.copy()
         for j in np.flatnonzero(came.n):
             sides[j, came.face[j, : came.n[j]]] = came.side[j, : came.n[j]]
-        return rows.moved(came, sides, frozen).state(self.base, frozen)
+        return rows.moved(came, sides).state(self.base, self.step.frozen)
 
 
 def new_came(p: int, m: int, d: int) -> Came:

@@ -14,6 +14,7 @@ from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, U
 from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ..trajectory import Trajectory, knows_between
+from .blind import COARSE
 from .field import Geometry
 from .march import March, Reached
 from .phases import Goal
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this many times rtol: forces are wrong by less
 
 
+_COARSEST = 0.1  # largest tolerance
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
 
 
@@ -117,7 +119,8 @@ def flow(
     Three phases are chosen automatically and recorded in the result:
 
     * *early*: while the network is small, `align` is exact, at any scale;
-    * *coupled*: explicit steps of order 8, restarted at every event;
+    * *coupled*: explicit steps of variable order in the forces; each neuron follows its own arcs under them, through
+      all its events, so that crossings shorten no step;
     * *late*: implicit steps in a logarithmic clock, so that log t = 10^6 takes no longer than t = 10.
 
     Parameters
@@ -128,7 +131,8 @@ def flow(
         When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them.
         Default: log t = 100.
     rtol : float
-        Tolerance of a step for directions, log-norms and log t, between 1e-12 and 1e-3.
+        Accuracy of directions, log-norms and log t, between 1e-12 and 1e-1. From 1e-3 on events are not located until
+        the data are fitted (``settings`` says so), which is faster by far and good for a first look.
     max_steps : int
         Most steps of integration in all.
     time_limit : float, optional
@@ -159,16 +163,18 @@ def flow(
     0.5841
     """
     stop = _until(until)
-    check_effort(rtol, max_steps)
+    check_effort(rtol, max_steps, _COARSEST)
     settings = {"rtol": float(rtol), "until": repr(stop)}
+    if rtol >= COARSE:
+        settings["events"] = "not located before the data are fitted: rtol is 1e-3 or more"
     with within(time_limit):
         return _run(problem, stop, float(rtol), int(max_steps), progress, settings)
 
 
-def check_effort(rtol: Any, max_steps: Any) -> None:
+def check_effort(rtol: Any, max_steps: Any, coarsest: float) -> None:
     """Refuse tolerances and budgets that make no sense."""
-    if not is_number(rtol) or not 1e-12 <= rtol <= 1e-3:
-        raise ProblemError(f"rtol = {rtol!r} must lie between 1e-12 and 1e-3.")
+    if not is_number(rtol) or not 1e-12 <= rtol <= coarsest:
+        raise ProblemError(f"rtol = {rtol!r} must lie between 1e-12 and {coarsest:g}.")
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise ProblemError(f"max_steps must be a positive integer, not {max_steps!r}.")
 
@@ -195,7 +201,7 @@ def _run(
     geometry, goal = Geometry(problem), stop.goal
     recorder = Recorder(problem, settings)
     with bar(goal.log_time, progress) as tell:
-        march = March(geometry, goal, rtol, max_steps, recorder, tell)
+        march = March(geometry, goal, rtol, max_steps, recorder, tell, blind=rtol >= COARSE)
         with kept(march):
             state, log_time, done = begin(march, stop)
             reached = march.arrive(Reached(state, log_time, "done")) if done else march.resume(state, log_time)
@@ -289,6 +295,6 @@ def between(run: Trajectory, record: int, log_time: float) -> Network:
     recorder = Recorder(problem, {})
     goal = Goal(log_time, -np.inf, np.inf)
     state, _ = take(geometry, run.network(record))
-    march = March(geometry, goal, rtol, 10**6, recorder, lambda _: None)
+    march = March(geometry, goal, rtol, 10**6, recorder, lambda _: None, blind=rtol >= COARSE)
     march.resume(state, float(run.log_time[record]))
     return recorder.result().final

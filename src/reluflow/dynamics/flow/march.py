@@ -11,6 +11,7 @@ import numpy as np
 from ...problem import BudgetExceeded, Undecided
 from ...problem.types import Array
 from ..trajectory import Trajectory
+from .blind import Blind
 from .events import TINY, Change, leaving
 from .field import Geometry
 from .origin import way_out
@@ -43,6 +44,7 @@ class March:
         max_steps: int,
         recorder: Recorder,
         tell: Callable[[float], None],
+        blind: bool = False,
     ) -> None:
         self.geometry = geometry
         self.goal = goal
@@ -50,6 +52,7 @@ class March:
         self.max_steps = max_steps
         self.recorder = recorder
         self.tell = tell
+        self.blind = blind  # events are not located until the data are fitted
         self.steps = 0
         self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
         self._stirred = 0.0  # ... and by how much they moved since then
@@ -105,6 +108,8 @@ class March:
 
     def _phase(self, reached: Reached, patience: int) -> Phase:
         state, log_time, why = reached
+        if why == "coupled" and self.blind:
+            return Blind(self.geometry, state, log_time, self.rtol)
         if why == "coupled":
             return Coupled(self.geometry, state, log_time, self.rtol, patience)
         return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ STAMP = _stamp()
 
 def compiled(function: Compiled) -> Compiled:
     """Compile and keep."""
-    return kept(function, stamp=STAMP, nogil=True, error_model="numpy")
+    return kept(function, stamp=STAMP, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @compiled
@@ -107,12 +106,11 @@ def overdue(Z: Floats, sides: Signs, tol: float, late: Signs) -> int:
     """Which neurons are on the wrong side of a face by more than ``tol``."""
     count = 0
     for j in range(Z.shape[0]):
-        late[j] = 0
+        wrong = 0
         for k in range(Z.shape[1]):
-            if sides[j, k] * Z[j, k] < -tol:
-                late[j] = 1
-                count += 1
-                break
+            wrong += 1 if sides[j, k] * Z[j, k] < -tol else 0
+        late[j] = 1 if wrong > 0 else 0
+        count += wrong
     return count
 
 
@@ -167,10 +165,3 @@ def push_history(F: Floats, n: int, new: Floats) -> None:
                 F[j, q + 1, i] = F[j, q, i]
         for i in range(F.shape[2]):
             F[j, 1, i] = new[j, i]
-
-
-def threads() -> Any:
-    """Return how many threads numba may use."""
-    import numba
-
-    return numba.get_num_threads()

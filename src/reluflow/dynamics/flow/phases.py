@@ -27,8 +27,10 @@ _UNFITTED = 0.5  # ... and ends when one falls below this
 _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes, to rounding
 _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
-#: What the phases cost, as a ratio: implicit steps for an e-fold of time, and each event on the way, in explicit steps.
-_FOLD, _EVENT = 60.0, 75.0
+#: What implicit steps cost in explicit ones: all the way to the goal, and each event on the way, where they begin anew.
+_WHOLE, _EVENT = 300.0, 75.0
+_AGED = 15.0  # log t from which fitted data are always followed implicitly
+_FOLD = 60.0  # explicit steps for an e-fold of time that are many
 _LOCAL = 0.05  # part of the tolerance of a run that a step may use up
 _MEMORY = 0.05  # weight of the newest step in the mean number of events a step
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
@@ -117,6 +119,9 @@ class Coupled:
         """Go on by a step, not beyond the goal, and up to what has to be decided by itself."""
         adams = self.adams
         t_end = difference(goal.log_time, self.log_start)
+        if self.t >= t_end:
+            self.log_time = goal.log_time
+            return Moved([], True)
         trial = self._trial(t_end)
         stopped = np.flatnonzero(trial.came.status != THROUGH)
         hard: list[tuple[int, bool]] = []
@@ -244,14 +249,14 @@ class Coupled:
             return "rest"
         with np.errstate(over="ignore"):
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
-        fold = age / self.adams.h
+        fold, q = age / self.adams.h, self.margins()
         self.slow = self.slow + 1 if fold > _FOLD else 0
-        pays, long = fold > _FOLD + _EVENT * self.busy * fold, self.slow > self.patience
-        if not pays and not long:
-            return None
-        live = self.margins()[self.adams.live]
+        live = q[self.adams.live]
         if live.size and live.min() > FITTED:
-            return "late"
+            ahead = min(goal.log_time - self.log_time, self.geometry.problem.log_loss_of(q) - goal.log_loss)
+            pays = fold * ahead * (1.0 - _EVENT * self.busy) > _WHOLE
+            return "late" if pays or self.slow > self.patience or self.log_time > _AGED else None
+        long = self.slow > self.patience
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moment(self, goal: Goal, t_end: float) -> float:

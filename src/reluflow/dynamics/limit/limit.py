@@ -16,6 +16,7 @@ from ...problem.checks import is_number
 from ...problem.types import Array
 from ...problem.words import count
 from ..early.alignment import Alignment
+from ..flow.blind import COARSE
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import March, Reached
@@ -179,7 +180,7 @@ def limit(
     """
     from ..flow.progress import bar
 
-    check_effort(rtol, max_steps)
+    check_effort(rtol, max_steps, COARSE)
     if not is_number(max_log_time) or not 0 < max_log_time <= LATEST:
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LATEST:g} is needed.")
     if alignment is not None and alignment.problem != problem:
