@@ -40,6 +40,8 @@ from .state import State, ties
 
 _SHORT = 1e-3  # a step cut to less than this of its length leaves no node of its own
 _UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
+#: Part of the tolerance that a step may use up: smooth errors add up, those of bends have all signs.
+_LOCAL, _BENT = 0.05, 0.5
 _SHY = 0.1  # part of the mean bend that counts as error
 _GROW = 2.0
 _REFERENCE = 100_000  # neurons x faces x inputs from which paths without events go through a product of matrices
@@ -227,7 +229,7 @@ class Adams:
             self.extra[:], kink_mean, self._constant = self.forces(mean, self.rows.sides)
             error = _SHY * h * float(np.sqrt(np.einsum("jd,jd->j", self.extra, self.extra).max(initial=0.0)))
         F, kinks, self.still[0] = self.forces(smooth, self.rows.sides)
-        if not self._good(F, s, K, h, error):
+        if not self._good(F, s, K, h, error, self._share(came)):
             return None
         self.F[:, 0], self.hist[0] = F, kinks
         nodes = np.concatenate([[1.0], s[:K]])
@@ -312,13 +314,17 @@ class Adams:
         Z = Z.reshape(3, E.size, -1)
         return [slopes * self.outputs(one, rows[k], Z[k], S) for k in range(3)]
 
-    def _good(self, F: Array, s: Array, K: int, h: float, error: float) -> bool:
+    @staticmethod
+    def _share(came: Came) -> float:
+        return min(_BENT, _LOCAL * float(np.sqrt(1.0 + came.n.sum())))
+
+    def _good(self, F: Array, s: Array, K: int, h: float, error: float, part: float) -> bool:
         """Whether the error is within the tolerance; choose order and length of what comes next."""
         weight = np.abs(self.rows.b) if self.geometry.frozen else np.ones(self.rows.b.size)
         found = {}
         for k in (K - 1, K, K + 1):
             if 1 <= k <= min(NODES - 1, self.nodes):
-                found[k] = (estimate(F, self.F, weight, s, k, h) + error) / self.rtol
+                found[k] = estimate(F, self.F, weight, s, k, h) / (part * self.rtol) + error / self.rtol
         if not np.isfinite(found[K]):
             found = {K: 1e10}
         longest = {

@@ -31,7 +31,7 @@ _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 _WHOLE, _EVENT = 300.0, 75.0
 _AGED = 15.0  # log t from which fitted data are always followed implicitly
 _FOLD = 60.0  # explicit steps for an e-fold of time that are many
-_LOCAL = 0.05  # part of the tolerance of a run that a step may use up
+_BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 _MEMORY = 0.05  # weight of the newest step in the mean number of events a step
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
 _SHOWN = 8  # points named in a message
@@ -99,7 +99,7 @@ class Coupled:
         self.begun = self.t
         self.idle = state
         if not self.resting:
-            self.adams = Adams(self.geometry, state, who, _LOCAL * self.rtol)
+            self.adams = Adams(self.geometry, state, who, self.rtol)
 
     def state(self) -> State:
         """Where the neurons are."""
@@ -251,12 +251,12 @@ class Coupled:
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
         fold, q = age / self.adams.h, self.margins()
         self.slow = self.slow + 1 if fold > _FOLD else 0
+        long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
             ahead = min(goal.log_time - self.log_time, self.geometry.problem.log_loss_of(q) - goal.log_loss)
             pays = fold * ahead * (1.0 - _EVENT * self.busy) > _WHOLE
-            return "late" if pays or self.slow > self.patience or self.log_time > _AGED else None
-        long = self.slow > self.patience
+            return "late" if pays or long or self.log_time > _AGED else None
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moment(self, goal: Goal, t_end: float) -> float:
