@@ -425,7 +425,7 @@ class Trajectory:
         return to_xarray(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "early"}
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in ("early", "dense")}
         return Trajectory, (*({**values, "settings": dict(self.settings)}).values(),)
 
     def __repr__(self) -> str:

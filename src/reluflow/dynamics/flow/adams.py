@@ -95,7 +95,6 @@ class Adams:
         self.norms, self.slope = data.norms, geometry.slope
         self.plain = faces.m == data.n and bool((faces.of == np.arange(data.n)).all())
         self.bare = self.slope == 0.0 and bool((faces.orient > 0).all())
-        self.low = np.where(faces.orient > 0, self.slope, 1.0)
         self.squares = self.norms**2
         p, (m, d) = int(who.sum()), self.normals.shape
         unit = np.maximum(state.log_w, state.log_a)[who]
@@ -116,7 +115,7 @@ class Adams:
         )
         self.Z = self.rows.W @ self.across
         self.F = np.zeros((p, NODES + 2, d))
-        self.hist, self.still = np.zeros((NODES + 2, m)), np.zeros((NODES + 2, d))
+        self.hist, self.lows = np.zeros((NODES + 2, m)), np.zeros((NODES + 2, m))
         self.extra, self.mass = np.zeros((p, d)), np.zeros(p)
         self.ages = np.zeros(1)  # of the nodes; the newest is now
         self.order, self.t, self.last, self.failed = 1, 0.0, 0.0, False
@@ -126,7 +125,7 @@ class Adams:
         self._late = np.zeros(p, np.int8)
         self._bench = [new_bench(m, d)]
         self.f = self._now()
-        self.F[:, 1], self.hist[1], self.still[1] = self.forces(self.source.pulls(self.f), self.rows.sides)
+        self.F[:, 1], self.hist[1], self.lows[1] = self.forces(self.source.pulls(self.f), self.rows.sides)
         self.h = 0.3 * float(np.sqrt(rtol)) / self.pace if self.pace > 0 else np.inf
 
     @property
@@ -177,27 +176,31 @@ class Adams:
         with np.errstate(over="ignore"):
             return self.outputs(rows.b * np.exp(2 * rows.rho), rows.W, self.Z, rows.sides)
 
-    def kinks(self, c: Array) -> Array:
-        """Jump of the force across each face, along its normal."""
-        size = (1 - self.slope) * c * self.norms
-        return size if self.plain else self.geometry.kinks(c) * (1 - self.slope)
+    def faces(self, c: Array) -> tuple[Array, Array, Array]:
+        """Pull of each face along its normal on its positive and on its negative side, and the sizes of both.
 
-    def common(self, c: Array) -> Array:
-        """Force on a neuron on the negative side of every face."""
-        if self.bare:
-            return np.zeros(self.normals.shape[1])
-        return np.asarray((self.low * c) @ self.geometry.X)
+        Samples that a side does not feel do not enter: beside a lost point all others may pull with e^-100.
+        """
+        pull = c * self.norms
+        if self.plain:
+            down = self.slope * pull
+            return pull, down, np.abs(np.stack([pull, down]))
+        faces, found = self.geometry.faces, []
+        for size in (pull, np.abs(pull)):
+            for orient in (1, -1):
+                part = np.where(faces.orient == orient, size, 0.0)
+                found.append(np.bincount(faces.of, weights=part, minlength=faces.m))
+        P, M, P1, M1 = found
+        sizes = np.stack([P1 + self.slope * M1, self.slope * P1 + M1])
+        return P - self.slope * M, self.slope * P - M, sizes
 
     def forces(self, c: Array, sides: Signs) -> tuple[Array, Array, Array]:
-        """Forces on the neurons, held faces counted as negative; kinks and common part."""
-        kinks, common = self.kinks(c), self.common(c)
-        spread(sides, kinks, self._room, self.mass)
+        """Forces on the neurons, held faces counted as negative; kinks of the faces, and their pulls on that side."""
+        up, down, sizes = self.faces(c)
+        spread(sides, up, down, sizes, self._room, self.mass)
         F = self._room @ self.normals
-        F += common
-        if not self.bare:
-            self.mass += float((self.low * np.abs(c)) @ self.norms)
         F[np.einsum("jd,jd->j", F, F) <= (CANCELLED * self.mass) ** 2] = 0.0
-        return F, kinks, common
+        return F, up - down, down
 
     # -- one step -------------------------------------------------------------------------------------
 
@@ -216,7 +219,7 @@ class Adams:
         interpolate(s, K, self.hist[1:], self._C, self._kink)
         step = self._step(K, 1, h)
         self.extra[:] = 0.0
-        self._constant = np.zeros(self.normals.shape[1])
+        self._constant = np.zeros(self.normals.shape[0])
         who = self._movers(K)
         came = self._sweep(step, crowd, self._came[0], self._reference(step, crowd, who), who, False)
         Z, sides, f = self._end(came)
@@ -228,7 +231,7 @@ class Adams:
             smooth = c - (bends[0] - bends[1])
             self.extra[:], kink_mean, self._constant = self.forces(mean, self.rows.sides)
             error = _SHY * h * float(np.sqrt(np.einsum("jd,jd->j", self.extra, self.extra).max(initial=0.0)))
-        F, kinks, self.still[0] = self.forces(smooth, self.rows.sides)
+        F, kinks, self.lows[0] = self.forces(smooth, self.rows.sides)
         if not self._good(F, s, K, h, error, self._share(came)):
             return None
         self.F[:, 0], self.hist[0] = F, kinks
@@ -389,11 +392,13 @@ class Adams:
     def leg(self, trial: Trial) -> Leg:
         """Return what is needed to look at a trial again."""
         terms = trial.step.terms
-        still = self._C[:terms, :terms] @ self.still[:terms]
-        still[0] += self._constant
+        low = np.zeros((terms, 0))
+        if not self.bare:
+            low = self._C[:terms, :terms] @ self.lows[:terms]
+            low[0] += self._constant
         kink = self._kink[:terms].copy()
         return Leg(
-            self.base_state, self.rows, self.mass.copy(), kink, still, trial.step, -np.inf, self.t, 0.0
+            self.base_state, self.rows, self.mass.copy(), kink, low, trial.step, -np.inf, self.t, 0.0
         )
 
     def take(self, trial: Trial) -> None:
@@ -409,20 +414,20 @@ class Adams:
             FB, kb, cb = self.forces(trial.bends[1], sides)
             bend_history(self.F, s, n, FA, FB)
             self.hist[1 : n + 1] += s[:n, None] * ka - kb
-            self.still[1 : n + 1] += s[:n, None] * ca - cb
+            self.lows[1 : n + 1] += s[:n, None] * ca - cb
         self.t += self.last
         self.rows = self.rows.moved(came, sides)
         self.Z = self.rows.W @ self.across
         self.f = self._now()
-        F, kinks, common = self.forces(self.source.pulls(self.f), sides)
+        F, kinks, low = self.forces(self.source.pulls(self.f), sides)
         if step.upto > _SHORT:
             push_history(self.F, n, F)
-            self.hist[2 : n + 2], self.still[2 : n + 2] = self.hist[1 : n + 1].copy(), self.still[1 : n + 1].copy()
+            self.hist[2 : n + 2], self.lows[2 : n + 2] = self.hist[1 : n + 1].copy(), self.lows[1 : n + 1].copy()
             self.ages = np.concatenate([[0.0], self.ages[: NODES - 1] + self.last])
         else:  # too near to the newest: it takes its place
             self.F[:, 1] = F
             self.ages = np.concatenate([[0.0], self.ages[1:] + self.last])
-        self.hist[1], self.still[1] = kinks, common
+        self.hist[1], self.lows[1] = kinks, low
         if step.upto == 1.0:
             self.failed = False
             self.order, factor = self._next
@@ -434,5 +439,5 @@ class Adams:
         rows.W[j], rows.b[j], rows.sides[j] = w, b, sides
         self.rows = rows
         self.Z[j] = w @ self.across
-        n, up = self.nodes, sides > 0
-        self.F[j, 1 : n + 1] = self.still[1 : n + 1] + self.hist[1 : n + 1, up] @ self.normals[up]
+        n = self.nodes
+        self.F[j, 1 : n + 1] = (self.lows[1 : n + 1] + np.where(sides > 0, self.hist[1 : n + 1], 0.0)) @ self.normals

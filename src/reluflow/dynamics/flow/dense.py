@@ -55,14 +55,14 @@ class Rows(NamedTuple):
 class Leg(NamedTuple):
     """One step: where the neurons began, and the forces on them as polynomials in the part of the step that has passed.
 
-    The force on a neuron is ``still`` and the ``kink`` of every face on whose positive side it is.
+    A face pulls with ``low`` along its normal, and with its ``kink`` in addition on its positive side.
     """
 
     base: State
     rows: Rows
     mass: Array
     kink: Array  # (K, m)
-    still: Array  # (K, d)
+    low: Array  # (K, m), or (K, 0): nothing
     step: Step  # its length and settings; the rest is above
     log_start: float  # log of the time from which t counts
     t: float  # at the start of the step
@@ -76,7 +76,9 @@ class Leg(NamedTuple):
         up = (self.rows.sides > 0).astype(np.float64)
         F = np.zeros((p, NODES + 2, d))
         for k in range(terms):
-            F[:, k] = self.still[k] + (up * self.kink[k]) @ normals
+            F[:, k] = (up * self.kink[k]) @ normals
+            if self.low.size:
+                F[:, k] += self.low[k] @ normals
         C = np.eye(NODES + 1)
         step = self.step._replace(normals=normals, kink=self.kink, C=C, terms=terms, first=0, upto=part)
         rows = self.rows
@@ -141,4 +143,4 @@ class Dense:
 
 
 def _bytes(leg: Leg) -> int:
-    return leg.kink.nbytes + leg.rows.W.nbytes + leg.rows.sides.nbytes
+    return leg.kink.nbytes + leg.low.nbytes + leg.rows.W.nbytes + leg.rows.sides.nbytes

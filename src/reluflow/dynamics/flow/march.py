@@ -13,11 +13,11 @@ from ...problem.types import Array
 from ..trajectory import Trajectory
 from .blind import Blind
 from .events import TINY, Change, leaving
-from .field import Geometry
+from .field import Geometry, make_pattern
 from .origin import way_out
 from .phases import FITTED, Coupled, Goal, Late, Moved, Phase, Why, named
 from .record import Recorder
-from .state import State, pattern_of
+from .state import State, moving, pattern_of
 
 _PATIENCE = 400  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
@@ -87,8 +87,11 @@ class March:
             return self._resume(state, log_time)
 
     def _resume(self, state: State, log_time: float) -> Reached:
-        pattern = pattern_of(self.geometry, state)
-        fitted = pattern.margins(state.weighted())[pattern.live].min(initial=np.inf) > FITTED and pattern.live.any()
+        who = moving(self.geometry, state, pattern_of(self.geometry, state))
+        fitted = False
+        if who.any():
+            pattern = make_pattern(self.geometry, state.sides[who])
+            fitted = bool(pattern.margins(state.weighted()[who])[pattern.live].min(initial=np.inf) > FITTED)
         reached = Reached(state, log_time, "late" if fitted else "coupled")
         patience = _PATIENCE
         while reached.why not in ("done", "rest"):

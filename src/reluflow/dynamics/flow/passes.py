@@ -57,14 +57,14 @@ def sum_active(Z: Floats, A: Floats, sides: Signs, out: Floats) -> None:
 
 
 @compiled
-def spread(sides: Signs, kink: Floats, out: Floats, mass: Floats) -> None:
-    """Kinks that each neuron feels, row by row, and the sum of their sizes."""
+def spread(sides: Signs, up: Floats, down: Floats, sizes: Floats, out: Floats, mass: Floats) -> None:
+    """Pull of each face on each neuron, by its side (held counts as the negative one), and the sum of the sizes."""
     for j in range(sides.shape[0]):
         total = 0.0
         for k in range(sides.shape[1]):
-            v = kink[k] if sides[j, k] > 0 else 0.0
-            out[j, k] = v
-            total += abs(v)
+            on = sides[j, k] > 0
+            out[j, k] = up[k] if on else down[k]
+            total += sizes[0, k] if on else sizes[1, k]
         mass[j] = total
 
 
