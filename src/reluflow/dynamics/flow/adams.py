@@ -15,6 +15,7 @@ A loss enters by two functions only: the pull of a sample as a function of the o
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,7 +45,17 @@ _UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
 _LOCAL, _BENT = 0.05, 0.5
 _SHY = 0.1  # part of the mean bend that counts as error
 _GROW = 2.0
+_SAME = 0.01  # moments of bends that differ by less, in their effect as part of the tolerance, are the same
+#: Neurons x faces x inputs from which their passes are shared among threads.
+_THREADS = 2_000_000
 _REFERENCE = 100_000  # neurons x faces x inputs from which paths without events go through a product of matrices
+
+
+def threads() -> int:
+    """Return how many threads numba may use: the cores, or what ``NUMBA_NUM_THREADS`` says."""
+    import numba
+
+    return int(numba.get_num_threads())
 
 
 class Source:
@@ -80,7 +91,7 @@ class Trial:
     came: Came
     sides: Signs
     f: Array  # outputs at the end
-    bends: tuple[Array, Array] | None  # moments of the bends of the pulls
+    bends: tuple[Array, Array] | tuple[()]  # moments of the bends of the pulls
 
 
 class Adams:
@@ -195,7 +206,7 @@ class Adams:
         return P - self.slope * M, self.slope * P - M, sizes
 
     def forces(self, c: Array, sides: Signs) -> tuple[Array, Array, Array]:
-        """Forces on the neurons, held faces counted as negative; kinks of the faces, and their pulls on that side."""
+        """Sum the forces on the neurons, held faces counted as negative; also the kinks, and the pulls on that side."""
         up, down, sizes = self.faces(c)
         spread(sides, up, down, sizes, self._room, self.mass)
         F = self._room @ self.normals
@@ -221,10 +232,10 @@ class Adams:
         self.extra[:] = 0.0
         self._constant = np.zeros(self.normals.shape[0])
         who = self._movers(K)
-        came = self._sweep(step, crowd, self._came[0], self._reference(step, crowd, who), who, False)
+        came = self._sweep(step, crowd, self._came[0], self._reference(step, crowd, who), who)
         Z, sides, f = self._end(came)
         c, slopes = self.source.pulls(f), self.source.slopes(f)
-        bends = self._bends(came, Z, sides, slopes, h)
+        bends = self._bends(came, sides, slopes, h)
         error, smooth = 0.0, c
         if bends is not None:
             mean = 0.5 * (bends[0] - 2 * bends[1] + bends[2])
@@ -240,13 +251,13 @@ class Adams:
         if bends is not None:
             self._kink[0] += kink_mean
         step = self._step(K + 1, 0, h)
-        final = self._sweep(step, crowd, self._came[1], Z, who, True)
+        final = self._sweep(step, crowd, self._came[1], Z, who)
         Z, sides, f = self._end(final)
         if overdue(Z, sides, 1e-3 * self.rtol, self._late):
             again = np.flatnonzero(self._late)
             through(step, crowd, final, self._bench[0], Z, again, 2)
             Z, sides, f = self._end(final)
-        agreed = self._agree(came, final, bends, Z, sides, f, h)
+        agreed = self._agree(came, final, bends, sides, f, h)
         if agreed is None:
             self.h, self.failed = 0.5 * h, True
             return None
@@ -265,19 +276,27 @@ class Adams:
     def _movers(self, K: int) -> Index:
         return np.flatnonzero(self.F[:, 1 : K + 1].any(axis=(1, 2)))
 
-    def _sweep(self, step: Step, crowd: Crowd, came: Came, Z1: Array | None, who: Index, same: bool) -> Came:
+    def _sweep(self, step: Step, crowd: Crowd, came: Came, Z1: Array | None, who: Index) -> Came:
         if who.size < self.rows.b.size:
             came.W[:], came.b[:] = self.rows.W, self.rows.b
             came.grow[:], came.status[:], came.n[:], came.end[:] = 0.0, THROUGH, 0, step.upto
             came.moments[:] = 0.0
-        through(step, crowd, came, self._bench[0], self.Z if Z1 is None else Z1, who, 0 if Z1 is None else 1)
+        ends, mode = (self.Z, 0) if Z1 is None else (Z1, 1)
+        if who.size * self.normals.size < _THREADS or threads() == 1:
+            through(step, crowd, came, self._bench[0], ends, who, mode)
+            return came
+        while len(self._bench) < threads():
+            self._bench.append(new_bench(*self.normals.shape))
+        parts = zip(np.array_split(who, threads()), self._bench, strict=True)
+        with ThreadPoolExecutor(threads()) as pool:
+            list(pool.map(lambda part: through(step, crowd, came, part[1], ends, part[0], mode), parts))
         return came
 
     def _reference(self, step: Step, crowd: Crowd, who: Index) -> Array | None:
         """Where neurons would be without events; None for few, whose own pass does it."""
         if self.rows.W.size * self.normals.shape[0] < _REFERENCE:
             return None
-        came = self._sweep(step._replace(watch=False), crowd, self._came[1], self.Z, who, False)
+        came = self._sweep(step._replace(watch=False), crowd, self._came[1], self.Z, who)
         return np.asarray((came.W * np.exp(came.grow)[:, None]) @ self.across)
 
     def _end(self, came: Came) -> tuple[Array, Signs, Array]:
@@ -288,16 +307,16 @@ class Adams:
             A = came.b * np.exp(2 * (self.rows.rho + came.grow))
         return Z, sides, self.outputs(A, came.W, Z, sides)
 
-    def _bends(self, came: Came, Z: Array, sides: Signs, slopes: Array, h: float) -> list[Array] | None:
+    def _bends(self, came: Came, sides: Signs, slopes: Array, h: float) -> list[Array] | None:
         """Moments of the bends of the pulls in a step: ``c'`` jumps by d_e at sigma_e, and K_l = sum d_e sigma_e^l."""
         moments = self._moments(came)
         if moments is None or self._felt(moments, slopes, h) < 1e-3 * self.rtol:
             return None
-        return self._spread_bends(came, moments, sides, slopes)
+        return self._spread_bends(moments, sides, slopes)
 
     def _moments(self, came: Came) -> tuple[Index, Array] | None:
         E = np.flatnonzero((came.n > 0) & (self.rows.rho + came.grow > _UNSEEN))
-        if E.size == 0 or self.geometry.frozen and E.size == 0:
+        if E.size == 0 or (self.geometry.frozen and E.size == 0):
             return None
         return E, came.moments[E] * np.exp(2 * (self.rows.rho + came.grow)[E])[:, None, None]
 
@@ -307,9 +326,7 @@ class Adams:
         mean = 0.5 * (M[:, 0] - 2 * M[:, 1] + M[:, 2])
         return h * float(np.sqrt(np.einsum("jd,jd->j", mean, mean)).sum() * (np.abs(slopes) @ self.squares))
 
-    def _spread_bends(
-        self, came: Came, moments: tuple[Index, Array], sides: Signs, slopes: Array
-    ) -> list[Array]:
+    def _spread_bends(self, moments: tuple[Index, Array], sides: Signs, slopes: Array) -> list[Array]:
         E, M = moments
         one, S = np.ones(E.size), np.ascontiguousarray(sides[E])
         rows = np.ascontiguousarray(M.transpose(1, 0, 2))
@@ -344,14 +361,20 @@ class Adams:
         return True
 
     def _agree(
-        self, guess: Came, came: Came, bends: list[Array] | None, Z: Array, sides: Signs, f: Array, h: float
+        self, guess: Came, came: Came, bends: list[Array] | None, sides: Signs, f: Array, h: float
     ) -> tuple[Array, Array] | tuple[()] | None:
         """Whether predictor and corrector met the same events; the first two moments of the bends, or None."""
-        slopes = self.source.slopes(f)
         moments = self._moments(came)
         if moments is None and bends is None:
             return ()
-        now = [np.zeros_like(f)] * 3 if moments is None else self._spread_bends(came, moments, sides, slopes)
+        slopes = self.source.slopes(f)
+        if (
+            moments is not None
+            and bends is not None
+            and self._felt(self._change(guess, moments), slopes, h) < _SAME * self.rtol
+        ):
+            return bends[0], bends[1]
+        now = [np.zeros_like(f)] * 3 if moments is None else self._spread_bends(moments, sides, slopes)
         mean = 0.5 * (now[0] - 2 * now[1] + now[2])
         gap = mean if bends is None else mean - 0.5 * (bends[0] - 2 * bends[1] + bends[2])
         miss = h * float(np.abs(gap) @ self.norms)
@@ -360,6 +383,15 @@ class Adams:
             miss = h * float(np.sqrt(np.einsum("jd,jd->j", F, F).max(initial=0.0)))
         return None if miss > self.rtol else (now[0], now[1])
 
+    def _change(self, guess: Came, moments: tuple[Index, Array]) -> tuple[Index, Array]:
+        """Difference of the moments to those of the predictor."""
+        before, (E, M) = self._moments(guess), moments
+        rows = np.zeros((self.rows.b.size, *M.shape[1:]))
+        rows[E] = M
+        if before is not None:
+            rows[before[0]] -= before[1]
+        return E, rows
+
     # -- taking it ------------------------------------------------------------------------------------
 
     def look(self, trial: Trial, part: float) -> Trial:
@@ -367,15 +399,15 @@ class Adams:
         came = new_came(self.rows.b.size, *self.normals.shape)
         who = self._movers(trial.step.terms - 1)
         step = trial.step._replace(upto=part)
-        self._sweep(step, self._crowd(), came, None, who, False)
-        Z, sides, f = self._end(came)
+        self._sweep(step, self._crowd(), came, None, who)
+        _, sides, f = self._end(came)
         return Trial(step, came, sides, f, self._partial_bends(came, sides, f))
 
     def _partial_bends(self, came: Came, sides: Signs, f: Array) -> tuple[Array, Array] | tuple[()]:
         moments = self._moments(came)
         if moments is None:
             return ()
-        now = self._spread_bends(came, moments, sides, self.source.slopes(f))
+        now = self._spread_bends(moments, sides, self.source.slopes(f))
         return now[0], now[1]
 
     def events(self, trial: Trial) -> Events:
@@ -397,9 +429,7 @@ class Adams:
             low = self._C[:terms, :terms] @ self.lows[:terms]
             low[0] += self._constant
         kink = self._kink[:terms].copy()
-        return Leg(
-            self.base_state, self.rows, self.mass.copy(), kink, low, trial.step, -np.inf, self.t, 0.0
-        )
+        return Leg(self.base_state, self.rows, self.mass.copy(), kink, low, trial.step, -np.inf, self.t, 0.0)
 
     def take(self, trial: Trial) -> None:
         """Go to the end of a trial."""

@@ -24,7 +24,7 @@ import numpy as np
 from ...problem.types import Ints, Signs
 from ..compiled import kept
 from ..early.state import Floats, add, dot, jit, put
-from .roots import column_about, first_root, lagrange, shift_vectors, value
+from .roots import column_about, first_root, shift_vectors, value
 
 TERMS = 20  #: most terms of a Taylor series
 NODES = 10  #: most nodes of the polynomial of the forces
@@ -106,7 +106,7 @@ class Bench(NamedTuple):
     per: Floats  # (4, most): right-hand side, solution, part, jump
     held: Ints  # (most,)
     on: Ints
-    index: Ints
+    order: Ints
     free: Signs
     poly: Floats
     kp: Floats
@@ -331,7 +331,7 @@ def _switch(step: Step, bench: Bench, k: int, at: float, by: float) -> None:
 @jit
 def _cholesky(bench: Bench, n: int) -> bool:
     """Solve for the free parts: gram x = right-hand side."""
-    G, L, rhs, x, index = bench.gram, bench.L, bench.per[0], bench.per[1], bench.index
+    G, L, rhs, x, index = bench.gram, bench.L, bench.per[0], bench.per[1], bench.order
     for i in range(n):
         for j in range(i + 1):
             s = G[index[i], index[j]]
@@ -359,9 +359,9 @@ def _cholesky(bench: Bench, n: int) -> bool:
 @jit
 def _push(bench: Bench, i: int, free: int) -> float:
     """Velocity across face i of those in ``on``, with the parts that the last solution has."""
-    push = -bench.per[0, i]
+    push = -float(bench.per[0, i])
     for q in range(free):
-        push += bench.gram[i, bench.index[q]] * bench.per[1, q]
+        push += bench.gram[i, bench.order[q]] * bench.per[1, q]
     return push
 
 
@@ -381,7 +381,7 @@ def _relax(step: Step, bench: Bench, sign: float, n: int, edge: float, left: int
         free = 0
         for i in range(n):
             if bench.free[i] != 0:
-                bench.index[free] = i
+                bench.order[free] = i
                 free += 1
             s = -sign * dot(bench.D[0], step.normals[bench.on[i]])
             for j in range(n):
@@ -393,14 +393,14 @@ def _relax(step: Step, bench: Bench, sign: float, n: int, edge: float, left: int
                 return False
             way, stop, bound = 1.0, -1, 0.0
             for q in range(free):
-                i = bench.index[q]
+                i = bench.order[q]
                 goal = x[q] / jump[i]
                 if goal < 0.0 and part[i] < way * (part[i] - goal):
                     way, stop, bound = part[i] / (part[i] - goal), i, 0.0
                 elif goal > 1.0 and 1.0 - part[i] < way * (goal - part[i]):
                     way, stop, bound = (1.0 - part[i]) / (goal - part[i]), i, 1.0
             for q in range(free):
-                i = bench.index[q]
+                i = bench.order[q]
                 part[i] += way * (x[q] / jump[i] - part[i])
             if stop >= 0:
                 part[stop] = bound
@@ -444,10 +444,10 @@ def _dies(step: Step, bench: Bench, k: int) -> bool:
     """Whether a neuron feels nothing on the other side of face k, but for faces that hold it; it rests there then."""
     if not step.bare or bench.side[k] < 0:
         return False
+    count = 0
     for other in range(bench.side.size):
-        if bench.side[other] > 0 and other != k:
-            return False
-    return True
+        count += 1 if bench.side[other] > 0 else 0
+    return count == 1
 
 
 @jit
@@ -575,7 +575,80 @@ def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
 
 
 @jit
-def _piece(
+def _look_around(
+    step: Step, bench: Bench, n_held: int, order: int, pull: float, bend: float, length: float, mode: int
+) -> int:
+    """List what may be reached on a piece of this length; the faces that hold the neuron come last."""
+    if not step.watch:
+        return 0
+    if mode == 0:
+        _move(bench.T, order, length, bench.old)
+        for k in range(bench.side.size):
+            bench.z[1, k] = dot(bench.old, step.normals[k])
+    n = _candidates(step, bench, bench.z[0], bench.z[1], pull, bend, mode == 2)
+    for i in range(n_held):
+        bench.near[n], bench.flag[n], bench.seen[0, n] = bench.held[i], _HELD, -1.0
+        n += 1
+    return n
+
+
+@jit
+def _flipping(bench: Bench, order: int, best: float, fresh: bool) -> float:
+    """When the output weight changes sign, if before ``best``; else -1."""
+    b = bench.tb[0]
+    sign = 1.0 if b > 0.0 or (b == 0.0 and bench.tb[1] > 0.0) else -1.0
+    for m in range(order + 1):
+        bench.poly[m] = sign * bench.tb[m]
+    t = first_root(bench.poly, order, best, fresh, 1e-14)
+    return t if t < best else -1.0
+
+
+@jit
+def _touch(step: Step, bench: Bench, came: Came, j: int, reached: int, b: float, at: float, mass: float) -> int:
+    """Cross the one face that was reached, or be held on it; how many faces hold the neuron then."""
+    k = bench.near[reached]
+    s = bench.side[k]
+    column_about(step.kink, step.terms, k, at, bench.kp)
+    pull = b if abs(b) > _ROUND else bench.tb[1]
+    away = -s * pull * (dot(bench.D[0], step.normals[k]) - s * bench.kp[0])  # velocity on the other side
+    if away > _EDGE * mass * abs(pull) or pull * bench.kp[0] >= 0.0:
+        _cross(step, bench, came, j, reached, at)
+        return 0
+    if s > 0:
+        _switch(step, bench, k, at, -1.0)
+    bench.side[k], bench.flag[reached] = 0, _HELD
+    bench.held[0] = k
+    _note(came, j, k, 0, at)
+    return 1
+
+
+@jit
+def _happen(
+    step: Step,
+    bench: Bench,
+    came: Came,
+    j: int,
+    n: int,
+    n_held: int,
+    b: float,
+    at: float,
+    event: tuple[int, int, int],
+    mass: float,
+) -> tuple[int, float]:
+    """Go through an event; see `_meet`."""
+    reached = event[0]
+    if reached >= 0 and _dies(step, bench, bench.near[reached]):
+        _die(step, bench, came, j, n, bench.near[reached], n_held, at)
+        return 0, 0.0
+    if n_held > 0:
+        return _meet(step, bench, came, j, n, n_held, b, at, event, mass)
+    column_about(step.kink, step.terms, bench.near[reached], at, bench.kp)
+    size = abs(bench.kp[0])
+    return _touch(step, bench, came, j, reached, b, at, mass), size
+
+
+@jit
+def _piece(  # long, because what it keeps between events is much, and passing it on would be longer
     step: Step, bench: Bench, crowd: Crowd, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
 ) -> tuple[float, int, float, int]:
     """Follow a neuron from ``at`` to ``end``, through its events; b, held faces, place and status then.
@@ -583,11 +656,10 @@ def _piece(
     ``mode`` 0: the faces near it are chosen from where it would be; 1: from ``bench.z[1]``, where it was last time at
     the end; 2: all are watched.
     """
-    start, bend = at, 0.0
-    n = -1
+    start, bend, n = at, 0.0, -1
     crowded, pending = 0, False
     jumps, lever = 0.0, 0.0
-    fresh_flip = abs(b) <= _ROUND
+    flipped = abs(b) <= _ROUND
     while True:
         if n_held > 0 and not _tangent(step, bench, n_held, crowd.mass[j]):
             return b, n_held, at, HARD
@@ -595,87 +667,52 @@ def _piece(
         order, bent = _series(bench, force, b, step, end - at)
         if pending:
             _weigh(bench, came, j, force[0], step.h * b * b, at)
-            pending = False
         bend = max(bend, _WIDER * bent)
         if n < 0:
-            n = 0
-            if step.watch:
-                if mode == 0:
-                    _move(bench.T, order, end - at, bench.old)
-                    for k in range(bench.side.size):
-                        bench.z[1, k] = dot(bench.old, step.normals[k])
-                n = _candidates(step, bench, bench.z[0], bench.z[1], step.h * abs(b) * (end - start), bend * (end - start) ** 2, mode == 2)
-                for i in range(n_held):
-                    bench.near[n], bench.flag[n], bench.seen[0, n] = bench.held[i], _HELD, -1.0
-                    n += 1
+            length = end - start
+            n = _look_around(step, bench, n_held, order, step.h * abs(b) * length, bend * length**2, length, mode)
         best, left, to = end - at, -1, 0
         if n_held > 0 and step.watch:
             best, left, to = _leaving(step, bench, n_held, at, best)
-        flips = False
+        flip = -1.0
         if crowd.tied[j] == 0 and step.watch and not step.frozen:
-            sign = 1.0 if b > 0.0 or (b == 0.0 and bench.tb[1] > 0.0) else -1.0
-            for m in range(order + 1):
-                bench.poly[m] = sign * bench.tb[m]
-            t = first_root(bench.poly, order, best, fresh_flip, 1e-14)
-            if 0.0 <= t < best:
-                best, flips = t, True
+            flip = _flipping(bench, order, best, flipped)
+            if flip >= 0.0:
+                best = flip
         best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever))
-        if reached >= 0:
-            flips = False
+        flips = flip >= 0.0 and reached < 0
         _move(bench.T, order, best, bench.w)
         if not step.frozen:
             b = value(bench.tb, order, best)
         if reached < 0 and not flips and left < 0:
             if n_held > 0:
                 _put_on(bench, n_held)
-            if end < step.upto:
-                shift_vectors(bench.D, step.terms, best)
+            shift_vectors(bench.D, step.terms, best)
             return b, n_held, end, THROUGH
         _move(force, step.terms - 1, best, bench.old)
         shift_vectors(bench.D, step.terms, best)
         at = min(at + best, end)
         crowded = 0 if best > 1e-12 else crowded + 1
-        if fresh_flip and abs(b) > 1e-13:
-            fresh_flip = False
+        flipped = flipped and abs(b) <= 1e-13
         if crowded > _CROWD:
             return b, n_held, at, HARD
         if came.n[j] + 2 * n_held + 4 >= came.face.shape[1]:
             return b, n_held, at, FULL
+        pending = not flips
         if flips:
             _note(came, j, FLIP, 0, at)
-            b, fresh_flip = 0.0, True
+            b, flipped = 0.0, True
             if n_held > 0:
                 return b, n_held, at, HARD
             continue
         if dot(bench.w, bench.w) <= (_ORIGIN * b) ** 2:
             return b, n_held, at, HARD
-        pending = True
-        size = 0.0
-        if reached >= 0 and _dies(step, bench, bench.near[reached]):
-            _die(step, bench, came, j, n, bench.near[reached], n_held, at)
-            n_held = 0
-        elif n_held > 0:
-            for i in range(n_held):  # multipliers here
-                bench.lam[i, 0] = value(bench.lam[i], step.terms - 1, best)
-            n_held, size = _meet(step, bench, came, j, n, n_held, b, at, (reached, -1 if reached >= 0 else left, to), crowd.mass[j])
-            if n_held < 0:
-                return b, n_held, at, HARD
-        else:
-            k = bench.near[reached]
-            s = bench.side[k]
-            column_about(step.kink, step.terms, k, at, bench.kp)
-            size = abs(bench.kp[0])
-            pull = b if abs(b) > _ROUND else bench.tb[1]
-            push = dot(bench.D[0], step.normals[k])
-            away = -s * pull * (push - s * bench.kp[0])
-            if away > _EDGE * crowd.mass[j] * abs(pull) or pull * bench.kp[0] >= 0.0:
-                _cross(step, bench, came, j, reached, at)
-            else:
-                if s > 0:
-                    _switch(step, bench, k, at, -1.0)
-                bench.side[k], bench.flag[reached] = 0, _HELD
-                bench.held[0], n_held = k, 1
-                _note(came, j, k, 0, at)
+        for i in range(n_held):  # multipliers here
+            bench.lam[i, 0] = value(bench.lam[i], step.terms - 1, best)
+        event = (reached, -1 if reached >= 0 else left, to)
+        n_held, size = _happen(step, bench, came, j, n, n_held, b, at, event, crowd.mass[j])
+        if n_held < 0:
+            return b, n_held, at, HARD
         size *= 1.3 * step.h * abs(b)
         jumps += size
         lever += size * at
@@ -700,7 +737,7 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who
         b, status, at = crowd.b[j], THROUGH, 0.0
         if held < 0:
             status = HARD
-        pieces = max(1, int(math.ceil(step.upto * step.h * _strength(bench.D, step.terms) / _STRIDE)))
+        pieces = 1 + int(step.upto * step.h * _strength(bench.D, step.terms) / _STRIDE)
         for k in range(bench.side.size):
             bench.z[0, k] = crowd.Z[j, k]
         for piece in range(pieces):

@@ -70,8 +70,8 @@ class Leg(NamedTuple):
 
     def at(self, normals: Array, log_time: float) -> State:
         """Where the neurons are at a time within the step."""
-        now = np.exp(log_time) * -np.expm1(self.log_start - log_time) if np.isfinite(self.log_start) else np.exp(log_time)
-        part = min(max((float(now) - self.t) / self.step.h, 0.0), 1.0)
+        now = float(np.exp(log_time) * -np.expm1(self.log_start - log_time))
+        part = min(max((now - self.t) / self.step.h, 0.0), 1.0)
         terms, (p, d), m = len(self.kink), self.rows.W.shape, len(normals)
         up = (self.rows.sides > 0).astype(np.float64)
         F = np.zeros((p, NODES + 2, d))

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this many times rtol: forces are wrong by less
 
 
+#: Shortest early phase worth its price, in e-folds of the neurons: a crossing costs a tenth of one in the coupled phase
+#: (2 against 20 microseconds at n = 500, d = 20), but all of them are followed to the end.
+_FOLDS = 0.5
 _COARSEST = 0.1  # largest tolerance
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
 
@@ -255,10 +258,10 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
     tol = _LAST_EARLY * march.rtol
     mantissa, log_factor = problem.net.scaled_outputs(problem.data.X)
     with np.errstate(divide="ignore"):
-        small = float(np.log(np.abs(mantissa).max()) + log_factor) < np.log(tol)
+        folds = 0.5 * float(np.log(tol) - np.log(np.abs(mantissa).max()) - log_factor)
     for j, i in doubts:
         recorder.event(-np.inf, j, i, "ridge")
-    if not small or (geometry.frozen and not np.isfinite(start.log_w).all()):
+    if folds < _FOLDS or (geometry.frozen and not np.isfinite(start.log_w).all()):
         return start, -np.inf, False
     early = align(problem) if alignment is None else alignment
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:

@@ -67,22 +67,28 @@ class Phase(Protocol):
     @property
     def resting(self) -> bool:
         """Whether nothing moves."""
+
     def step(self, goal: Goal) -> Moved:
         """Go on by a step, not beyond the goal."""
+
     def verdict(self, goal: Goal) -> Why | None:
         """Whether another phase does better from here."""
+
     def state(self) -> State:
         """Where the neurons are."""
+
     def margins(self) -> Array:
         """``q_i``."""
+
     def pulls(self) -> Array:
         """``c_i``, up to a common factor."""
+
     def restart(self, state: State) -> None:
         """Go on from a state that was changed from outside."""
 
 
 class Coupled:
-    """Explicit steps in time, counted from the start of the phase, so that sudden changes at t = e^1000 are resolved."""
+    """Explicit steps in time, counted from the start of the phase: sudden changes at t = e^1000 are resolved."""
 
     name = "coupled"
 
@@ -140,7 +146,7 @@ class Coupled:
         changes = self._changes(events)
         settled = [change for j, flips in hard for change in self._settle(j, flips)]
         changes += [(self.log_time, change) for change in settled]
-        self._count(trial, len(changes))
+        self.busy += _MEMORY * (len(changes) - self.busy)
         back = (int(adams.rows.index[hard[0][0]]), -2) if hard else None
         if any(change.kind == "die" for change in settled) or (adams.rows.rho < self.geometry.gone).any():
             self.restart(self.state())
@@ -217,9 +223,7 @@ class Coupled:
         state = adams.state()
         state.sign[me] = sign
         before = sides[on].copy()
-        row, unique = settle_neuron(
-            geometry, state, me, on, before, arriving[on], c, geometry.kinks(c), self._edge()
-        )
+        row, unique = settle_neuron(geometry, state, me, on, before, arriving[on], c, geometry.kinks(c), self._edge())
         names = {1: "activate", -1: "deactivate", 0: "slide"}
         found = [Change(me, -1, "flip")] if flips else []
         found += [Change(me, int(k), names[int(row[k])]) for k in on[row[on] != before]]
@@ -238,9 +242,6 @@ class Coupled:
         return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
 
     # -- when to go over ------------------------------------------------------------------------------
-
-    def _count(self, trial: Trial, events: int) -> None:
-        self.busy += _MEMORY * (events - self.busy)
 
     def verdict(self, goal: Goal) -> Why | None:
         """Whether implicit steps would be fewer: they cost more, and begin anew at each event."""
@@ -326,9 +327,10 @@ class Late:
             self.out_of_clock = True
             return Moved([], False)
         if self.log_time > _LAST_LATE:
+            q = self.margins()
             raise Undecided(
                 f"the goal was not reached by log t = {self.log_time:.3g} (log loss "
-                f"{self.geometry.problem.log_loss_of(self.margins()):.6g}, smallest margin {self.margins().min():.6g}): "
+                f"{self.geometry.problem.log_loss_of(q):.6g}, smallest margin {q.min():.6g}): "
                 "beyond that margins are too large for doubles to tell apart; what was found so far is kept."
             )
         here = self.chart

@@ -11,7 +11,7 @@ _NEWTON = 60
 @jit
 def value(c: Floats, r: int, x: float) -> float:
     """``sum_l c_l x^l`` for l up to r."""
-    total = c[r]
+    total = float(c[r])
     for k in range(r - 1, -1, -1):
         total = total * x + c[k]
     return total
@@ -19,8 +19,8 @@ def value(c: Floats, r: int, x: float) -> float:
 
 @jit
 def derivative(c: Floats, r: int, x: float) -> float:
-    """Derivative at x."""
-    total = r * c[r]
+    """Return the derivative at x."""
+    total = float(r * c[r])
     for k in range(r - 1, 0, -1):
         total = total * x + k * c[k]
     return total
