@@ -18,13 +18,13 @@ function dress(node, attributes, children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter(child => child !== null && child !== undefined && child !== ""));
+  node.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== ""));
   return node;
 }
 
 /** Replace what is in a node. */
 export function fill(node, ...children) {
-  node.replaceChildren(...children.flat().filter(child => child !== null && child !== undefined && child !== ""));
+  node.replaceChildren(...children.flat(Infinity).filter(child => child !== null && child !== undefined && child !== ""));
   return node;
 }
 
@@ -37,10 +37,13 @@ export function colours(node) {
   return Object.fromEntries(COLOUR_NAMES.map(name => [name, given.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** Text with raised exponents: e^-3000 and 1e-05 as people write them. */
+const SIGNS = [[/\btheta\b/g, "θ"], [/\bphi\b/g, "φ"], [/\bgamma\b/g, "γ"], [/\bmu\b/g, "μ"], [/\beps\b/g, "ε"], [/\balpha\b/g, "α"], [/\blambda\b/g, "λ"], [/\bzeta_/g, "ζ_"],
+  [/<=/g, "≤"], [/>=/g, "≥"], [/!=/g, "≠"], [/->/g, "→"], [/\|\^2\b/g, "|²"], [/_i\b/g, "ᵢ"], [/_j\b/g, "ⱼ"], [/_k\b/g, "ₖ"], [/\b([wxz])\+(?=[.|,;) ]|$)/g, "$1₊"], [/\b([wxz])-(?=[.|,;)]|$)/g, "$1₋"]];
+
+/** Text as people write it: Greek letters, and raised exponents for e^-3000 and 1e-05. */
 export function raised(text) {
   const parts = [];
-  let rest = text.replace(/(\d)e([+-]?)0*(\d+)/g, (_, digit, sign, power) => `${digit}·10^${sign === "-" ? "-" : ""}${power}`)
+  let rest = SIGNS.reduce((words, [from, to]) => words.replace(from, to), text).replace(/(\d)e([+-]?)0*(\d+)/g, (_, digit, sign, power) => `${digit}·10^${sign === "-" ? "-" : ""}${power}`)
     .replace(/(^|[ (])1·10\^/g, "$110^");
   for (let found; (found = /(e|10)\^(-?[0-9.]+)/.exec(rest));) {
     parts.push(rest.slice(0, found.index) + found[1], h("sup", {}, found[2].replace("-", "−")));

@@ -43,6 +43,7 @@ export class Plane {
   draw(pen, course, points = null) {
     const c = this.c = colours(this.node), movie = course.movie;
     this.pen = pen;
+    this.said = []; // words that stand above everything
     pen.clearRect(0, 0, this.size, this.size);
     pen.lineJoin = "round";
     const at = movie && course.frame(), neurons = movie ? neuronsAt(movie, at) : [];
@@ -65,6 +66,7 @@ export class Plane {
     }
     pen.globalAlpha = 1;
     this.samples(points ?? movie);
+    for (const { words, x, y, look } of this.said) this.text(words, x, y, look);
   }
 
   alpha(part) { this.pen.globalAlpha = part * this.base; }
@@ -222,7 +224,7 @@ export class Plane {
       if (kind === "linear") {
         const far = 2 * this.size;
         this.line([[middle - far * y, middle - far * x], [middle + far * y, middle + far * x]], { colour: this.c.linear, width: 2, dash: [12, 4, 2, 4] });
-        this.text("linear max-margin", middle - 0.75 * radius * y + 4, middle - 0.75 * radius * x, { colour: this.c.linear, font: "11px" });
+        this.said.push({ words: "linear max-margin", x: middle - 0.75 * radius * y + 4, y: middle - 0.75 * radius * x, look: { colour: this.c.linear, font: "11px" } });
         continue;
       }
       const look = looks[kind];
@@ -239,7 +241,7 @@ export class Plane {
     for (const { spot, words, colour } of said) {
       const text = [...words].join(" = "), room = 3.2 * text.length;
       const x = Math.min(Math.max(spot[0], room + 2), this.size - room - 2);
-      this.text(text, x, Math.min(Math.max(spot[1], 8), this.size - 8), { colour, font: "600 11px" });
+      this.said.push({ words: text, x, y: Math.min(Math.max(spot[1], 8), this.size - 8), look: { colour, font: "600 11px" } });
     }
   }
 

@@ -16,7 +16,7 @@ const FILTERS = [
 /** Put the two plain sentences into a node. */
 export function sayHeadline(node, words) {
   node.className = `sentence ${words.mood}`;
-  fill(node, h("p", {}, h("b", {}, words.headline[0])), h("p", {}, words.headline[1]));
+  fill(node, h("p", {}, h("b", {}, raised(words.headline[0]))), h("p", {}, raised(words.headline[1])));
 }
 
 export function tableNode({ columns, rows }) {
@@ -99,7 +99,7 @@ export class Claims {
       row.classList.add("points");
       this.point(row, samples);
     });
-    const parts = [h("p", {}, claim.statement), conditions];
+    const parts = [h("p", {}, raised(claim.statement)), conditions];
     if (claim.told) {
       if (claim.told.text) parts.push(h("p", {}, h("b", {}, "Predicted: "), raised(claim.told.text)));
       if (claim.told.bounds.length) parts.push(tableNode({ columns: ["constant", "value"], rows: claim.told.bounds }));
