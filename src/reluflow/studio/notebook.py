@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SECONDS = 20.0
 
 
-def Studio(source: Any = None, y: Any = None, **settings: Any) -> Any:  # noqa: N802 - it makes a widget
+def Studio(source: Any = None, y: Any = None, **settings: Any) -> Any:
     """Open the studio in a notebook (needs the extra ``notebook``).
 
     Parameters

@@ -31,7 +31,9 @@ def presets() -> list[dict[str, str]]:
         {"name": name, "group": groups[table["paper"]], "title": table["title"]}
         for name, table in _tables()["preset"].items()
     ]
-    worked = [{"name": name, "group": "Worked examples", "title": f"{name}: {note}"} for name, note in examples().items()]
+    worked = [
+        {"name": name, "group": "Worked examples", "title": f"{name}: {note}"} for name, note in examples().items()
+    ]
     return listed + worked
 
 

@@ -40,7 +40,7 @@ def serve(
         from .server import make_app
     except ImportError as error:
         raise ProblemError(
-            f"the studio needs FastAPI and uvicorn ({error.name} is missing); pip install \"reluflow[studio]\"."
+            f'the studio needs FastAPI and uvicorn ({error.name} is missing); pip install "reluflow[studio]".'
         ) from None
     door = _door(port)
     number = int(door.getsockname()[1])

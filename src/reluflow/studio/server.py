@@ -310,5 +310,3 @@ def _add_errors(app: FastAPI) -> None:
     app.add_exception_handler(ReluflowError, ours)
     app.add_exception_handler(HTTPException, missing)
     app.add_exception_handler(Exception, bug)
-
-

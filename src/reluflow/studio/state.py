@@ -112,7 +112,11 @@ def state_of(data: Dataset, problem: Problem | None = None, **changes: Any) -> d
         net = problem.net
         scales = np.unique(net.log_scale)
         if scales.size > 1 or net.log_scale_out is not None:
-            log_scale, W, a = 0.0, np.exp(net.log_norms)[:, None] * net.directions, np.sign(net.a) * np.exp(net.log_outs)
+            log_scale, W, a = (
+                0.0,
+                np.exp(net.log_norms)[:, None] * net.directions,
+                np.sign(net.a) * np.exp(net.log_outs),
+            )
         else:
             log_scale, W, a = float(scales[0]), net.W, net.a
         state |= {

@@ -15,7 +15,7 @@ const LONG = 20; // seconds that an explanation may take
 const PAUSE = 250; // milliseconds without a change after which theory is asked
 const MOST_POINTS = 600;
 const TABS = [["charts", "Charts"], ["theorems", "Theorems"], ["limit", "Limit and certificate"], ["outcome", "Prediction and outcome"], ["legend", "What is what"]];
-const NOTHING = { headline: ["Draw some points.", "A click adds a + point, a click with shift a − point. What a network with small weights makes of them is computed while you draw."], mood: "" };
+const EMPTY_WORDS = { headline: ["Draw some points.", "A click adds a + point, a click with shift a − point. What a network with small weights makes of them is computed while you draw."], mood: "" };
 
 export class StudioApp {
   constructor(root, transport, page, linked = true) {
@@ -60,7 +60,7 @@ export class StudioApp {
     fill(this.panels.legend, legendNode(), keysNode());
     this.root.ownerDocument.addEventListener("keydown", event => this.key(event));
     this.show.course.listen(() => this.later());
-    this.say(NOTHING);
+    this.say(EMPTY_WORDS);
   }
 
   header() {
@@ -129,7 +129,7 @@ export class StudioApp {
   dialogNode() {
     this.text = h("textarea", { "aria-label": "table: coordinates and the label in the last column", spellcheck: "false" });
     this.tableTrouble = h("p", { class: "problem", role: "alert" });
-    this.dialog = h("dialog", { "aria-label": "paste a table" }, h("h3", {}, "Paste a table"), h("p", { class: "soft" }, "One point a line, the label (+1 or −1, or two words) in the last column. A CSV file can also be dropped on the plane."), this.text, this.tableTrouble,
+    this.dialog = h("dialog", { "aria-label": "paste a table" }, h("h3", {}, "Paste a table"), h("p", { class: "soft" }, "One point a line, the label, 1 or -1, in the last column. A CSV file can also be dropped on the plane."), this.text, this.tableTrouble,
       h("div", { class: "tools" }, h("button", { type: "button", class: "play", onclick: () => this.takeTable(this.text.value) }, "Take it"), h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel")));
     const { stage } = this.show;
     stage.addEventListener("dragover", event => event.preventDefault());
@@ -326,7 +326,7 @@ export class StudioApp {
     this.show.set(null);
     this.board.set([]);
     this.claims.set([]);
-    this.say(NOTHING);
+    this.say(EMPTY_WORDS);
     this.write();
   }
 
