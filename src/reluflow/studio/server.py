@@ -25,6 +25,10 @@ from .worker import Busy, Engine, Failed, Reply, Superseded, error_document
 MOST_BYTES = 2_000_000
 _CODES: dict[type[ReluflowError], int] = {Superseded: 409, Busy: 503, Failed: 500}
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -33,8 +37,7 @@ _HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (
         b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        _POLICY.encode(),
     ),
 ]
 

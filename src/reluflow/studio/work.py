@@ -126,9 +126,9 @@ def change(state: dict[str, Any], how: str) -> dict[str, Any]:
 
 
 def table(text: str) -> dict[str, Any]:
-    """Read a table as pasted or dropped: the label stands in the last column.
+    r"""Read a table as pasted or dropped: the label stands in the last column.
 
-    >>> table("2,1,1\\n-3,-1,-1\\n")["labels"]
+    >>> table("2,1,1\n-3,-1,-1\n")["labels"]
     [1, -1]
     """
     if not text.strip():

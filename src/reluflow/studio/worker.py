@@ -1,4 +1,4 @@
-"""Processes that answer for the studio: the server stays awake, a newer question ends an older one, none takes for ever.
+"""Processes that answer for the studio: the server stays awake, a newer question ends an older one, none lasts.
 
 A lane is one process with a line before it. Who asks names a session; a newer question of the session makes the older
 one pointless, whether it waits or runs. To end one that runs the process gets a SIGINT, which every long loop of

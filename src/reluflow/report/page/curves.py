@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...problem.axis import BEND
 from ...problem.types import Array
 from ...problem.words import upper
 from .. import charts
@@ -54,7 +55,7 @@ def document(chart: Chart) -> dict[str, Any]:
 
 def _axis(axis: Axis, most: int) -> dict[str, Any]:
     ticks = [[_fine([tick.place], axis.range)[0], tick.text, tick.exponent] for tick in axis.ticks(most)]
-    bend = _fine([charts.BEND], axis.range)[0] if axis.bent else None
+    bend = _fine([BEND], axis.range)[0] if axis.bent else None
     return {"label": axis.label, "range": list(axis.range), "scale": axis.scale, "ticks": ticks, "bend": bend}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
@@ -23,7 +22,6 @@ def style() -> str:
     return FRONT.joinpath("style.css").read_text(encoding="utf-8")
 
 
-@cache
 def bundle(entry: str, *folders: Traversable) -> str:
     """Return a module with all it imports, from the first folder that has them, as one script without imports.
 
