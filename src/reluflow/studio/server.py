@@ -23,7 +23,8 @@ from .web import WEB
 from .worker import Busy, Engine, Failed, Reply, Superseded, error_document
 
 MOST_BYTES = 2_000_000
-_CODES: dict[type[ReluflowError], int] = {Superseded: 409, Busy: 503, Failed: 500}
+# That nobody wants an answer any more is no failure, and a browser would note one.
+_CODES: dict[type[ReluflowError], int] = {Superseded: 200, Busy: 503, Failed: 500}
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "

@@ -21,6 +21,7 @@ from .presets import preset_state
 from .state import DEFAULTS, check_sizes, data_of, problem_of, snippet, state_of
 
 _LATEST = 1e6  # log time to which the picture goes
+_RECORDS = 80  # of a run while a point is moved
 _ROUGH = 1e-6  # tolerance of a run that is only looked at
 
 
@@ -60,7 +61,7 @@ class Desk:
             except Undecided as error:
                 run, trouble = error.partial if isinstance(error.partial, Trajectory) else None, str(error)
         seen = Explanation(problem, (), (), run, None, ())
-        return {**running(seen), "complete": not trouble, "trouble": trouble}
+        return {**running(seen, _RECORDS), "complete": not trouble, "trouble": trouble}
 
     def theory(self, state: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Explain the problem, and describe all of it; the run is the longest one there is."""

@@ -27,12 +27,12 @@ _TICKS = 7, 6  # as many as can stand beside, and above, each other
 _ANGLES = 1440
 
 
-def over_time(found: Explanation) -> list[dict[str, Any]]:
-    """Describe everything that has time on its horizontal axis."""
+def over_time(found: Explanation, most: int | None = None) -> list[dict[str, Any]]:
+    """Describe everything that has time on its horizontal axis; with ``most`` records where there is no time."""
     run = found.trajectory
     if run is None or len(run) < 2:
         return []
-    return [document(one) for one in charts.over_time(run, found.predictions, found.limit) if one.curves]
+    return [document(one) for one in charts.over_time(run, found.predictions, found.limit, most) if one.curves]
 
 
 def document(chart: Chart) -> dict[str, Any]:

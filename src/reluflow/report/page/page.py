@@ -24,9 +24,9 @@ def _template() -> Template:
     return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 
 
-def running(found: Explanation) -> dict[str, Any]:
-    """Describe what the run alone shows: the moving picture and the charts over time."""
-    return {"movie": movie(found), "charts": over_time(found), "phases": phases(found)}
+def running(found: Explanation, most: int | None = None) -> dict[str, Any]:
+    """Describe what the run alone shows: the moving picture and the charts over time, of ``most`` records."""
+    return {"movie": movie(found), "charts": over_time(found, most), "phases": phases(found)}
 
 
 def document(found: Explanation) -> dict[str, Any]:

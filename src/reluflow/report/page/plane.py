@@ -153,8 +153,8 @@ def _events(run: Trajectory, places: Array, shown: Index) -> list[Any]:
     telling = np.isin(run.events["kind"], _TELLING)
     kept = np.sort(np.argsort(~telling, kind="stable")[:_MOST_EVENTS])
     return [
-        [round(float(places[k]), 5), number.get(int(one["neuron"]), -1), int(one["sample"]), str(one["kind"])]
-        for k, one in zip(kept, run.events[kept], strict=True)
+        [round(place, 5), number.get(neuron, -1), sample, kind]
+        for place, (_, neuron, sample, kind) in zip(places[kept].tolist(), run.events[kept].tolist(), strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ import { SvgPen } from "./record.js";
 import { legendNode, overlaysNode, Show } from "./show.js";
 import { cardsNode, Claims, partNode, sayHeadline } from "./statements.js";
 
-const LIVE = 0.1; // seconds that a run may take while a point is moved
+const LIVE = 0.06; // seconds that a run may take while a point is moved
 const LONG = 20; // seconds that an explanation may take
 const PAUSE = 250; // milliseconds without a change after which theory is asked
 const MOST_POINTS = 600;
@@ -53,7 +53,7 @@ export class StudioApp {
     left.append(this.tools(), picture, this.trouble, this.status, overlaysNode(this.show, () => this.write()));
     this.knobs = knobsNode(this.start.schemes, (key, value) => this.turn(key, value), () => this.keep());
     const right = h("div", {}, this.knobs.node, this.whatIf(), this.tabsNode());
-    fill(this.root, h("div", { class: "studio" }, this.header(), this.lecture.node, this.head, left, right), this.dialogNode());
+    fill(this.root, h("div", { class: "studio" }, this.header(), this.lecture.node, this.head, left, right), ...this.dialogNode());
     this.editor = new Editor(this.show, this);
     this.board = new Board(this.panels.charts, this.show.course);
     this.claims = new Claims(this.panels.theorems, samples => this.light(samples));
@@ -131,6 +131,9 @@ export class StudioApp {
     this.tableTrouble = h("p", { class: "problem", role: "alert" });
     this.dialog = h("dialog", { "aria-label": "paste a table" }, h("h3", {}, "Paste a table"), h("p", { class: "soft" }, "One point a line, the label, 1 or -1, in the last column. A CSV file can also be dropped on the plane."), this.text, this.tableTrouble,
       h("div", { class: "tools" }, h("button", { type: "button", class: "play", onclick: () => this.takeTable(this.text.value) }, "Take it"), h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel")));
+    this.code = h("textarea", { "aria-label": "Python that makes this run again", readonly: true, spellcheck: "false" });
+    const copy = h("button", { type: "button", class: "play", onclick: async () => { await navigator.clipboard.writeText(this.code.value); copy.textContent = "copied"; } }, "Copy");
+    this.codeDialog = h("dialog", { "aria-label": "Python" }, h("h3", {}, "Python that makes this run again"), this.code, h("div", { class: "tools" }, copy, h("button", { type: "button", onclick: () => this.codeDialog.close() }, "Close")));
     const { stage } = this.show;
     stage.addEventListener("dragover", event => event.preventDefault());
     stage.addEventListener("drop", async event => {
@@ -138,7 +141,7 @@ export class StudioApp {
       const file = event.dataTransfer.files[0], text = file ? await file.text() : event.dataTransfer.getData("text/plain");
       if (text) this.takeTable(text);
     });
-    return this.dialog;
+    return [this.dialog, this.codeDialog];
   }
 
   // -- opening ----------------------------------------------------------------------------------------
@@ -440,11 +443,19 @@ export class StudioApp {
         save(`${name}.svg`, new Blob([pen.text()], { type: "image/svg+xml" }));
       } else {
         const file = await this.transport.ask("export", { state: this.state, format: kind, seconds: LONG });
+        if (kind === "python") return this.showCode(file.text);
         save(file.name, new Blob([file.text], { type: file.type }));
       }
     } catch (error) {
       this.complain(error.message);
     }
+  }
+
+  /** Show a program to copy; browsers do not like to save them. */
+  showCode(text) {
+    this.code.value = text;
+    this.codeDialog.showModal();
+    this.code.select();
   }
 
   darken() {
@@ -455,7 +466,7 @@ export class StudioApp {
 
   key(event) {
     const { course } = this.show, ctrl = event.ctrlKey || event.metaKey, typing = event.target.matches?.("input:not([type=range]):not([type=checkbox]), textarea, select");
-    if (typing || this.dialog.open || !this.root.isConnected) return;
+    if (typing || this.dialog.open || this.codeDialog.open || !this.root.isConnected) return;
     if (ctrl && event.key.toLowerCase() === "z") event.shiftKey ? this.redo() : this.undo();
     else if (ctrl && event.key.toLowerCase() === "y") this.redo();
     else if (ctrl || event.altKey) return;

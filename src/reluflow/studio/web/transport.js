@@ -16,7 +16,7 @@ async function readReply(reply) {
   } catch {
     document = { error: `the server answered ${reply.status}; reload the page.` };
   }
-  if (!reply.ok) throw new Refusal(document);
+  if (!reply.ok || document.kind === "Superseded") throw new Refusal(document);
   return document;
 }
 

@@ -66,6 +66,7 @@ export class Plane {
     }
     pen.globalAlpha = 1;
     this.samples(points ?? movie);
+    if (movie) this.key();
     for (const { words, x, y, look } of this.said) this.text(words, x, y, look);
   }
 
@@ -173,6 +174,12 @@ export class Plane {
       }
       flush();
     }
+  }
+
+  /** A word on what is what, in the corner. */
+  key() {
+    const lines = ["arrows: neurons, blue vote +, orange vote −", ...(this.shown.regions ? ["colour: what the network says there"] : [])];
+    lines.reverse().forEach((words, k) => this.text(words, 8, this.size - 11 - 15 * k, { colour: this.c.soft, font: "11px", align: "left" }));
   }
 
   cones(movie) {

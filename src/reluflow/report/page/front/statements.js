@@ -60,7 +60,8 @@ export class Claims {
   draw() {
     const keep = FILTERS.find(([key]) => key === this.filter)[2];
     this.buttons.forEach(button => button.setAttribute("aria-pressed", String(button.dataset.show === this.filter)));
-    const shown = this.claims.filter(keep);
+    const order = claim => claim.applies === true ? 0 : claim.applies === null ? 1 : 2;
+    const shown = this.claims.filter(keep).sort((a, b) => order(a) - order(b));
     fill(this.list, shown.length ? shown.map(claim => this.one(claim)) : h("p", { class: "soft" }, "none"));
   }
 
