@@ -2,6 +2,7 @@
 
     python benchmarks/studio.py               # latency in a browser (if there is one), load, memory: a minute or two
     python benchmarks/studio.py --soak 30     # the same mixture for so many minutes: memory must not grow
+    python benchmarks/studio.py --pictures docs/studio    # the six pictures of the documentation
 
 Everything goes to 127.0.0.1. Exit code 1 if a question is not answered as it should be or memory grows.
 """
@@ -25,6 +26,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from helpers.browser import MISSING, SETTLED, opened, programs, studio, until
 
+_PICTURES = {
+    "two-sectors": "preset=two-sectors&at=0.2&show=paths.regions.sum.cones",
+    "sliding": "preset=sliding&at=0.42&show=regions.paths.limit.walls",
+    "death": "preset=death&at=0.38&show=regions.paths.cones.predicted",
+    "hints": "preset=hints&at=1&show=regions.margin.predicted.limit&reach=5",
+    "counterexample": "preset=counterexample&at=1&show=regions.margin.paths.limit&tab=theorems",
+    "large-start": "preset=large&at=0.42&show=regions.margin.paths.predicted",
+}
 _GROWTH = 1.25  # memory after the warm-up by which it may grow
 
 
@@ -176,14 +185,34 @@ def soak(address: str, pid: int, minutes: float) -> bool:
     return last <= _GROWTH * first
 
 
+def pictures(address: str, target: Path) -> int:
+    """Take the pictures of the documentation."""
+    if programs() is None:
+        print(MISSING)
+        return 1
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as window:
+        for name, link in _PICTURES.items():
+            window.get("about:blank")
+            window.get(f"{address}#{link}")
+            until(window, SETTLED, 120)
+            time.sleep(0.5)
+            window.save_screenshot(str(target / f"{name}.png"))
+            print(f"{name:20s} {(target / f'{name}.png').stat().st_size / 1000:.0f} kB", flush=True)
+    return 0
+
+
 def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--soak", type=float, metavar="MINUTES", help="go on for so long and watch the memory")
     parser.add_argument("--drags", type=int, default=100)
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="take the pictures of the documentation")
     given = parser.parse_args()
     with studio() as (address, process):
         assert ask(address, "/api/flow", drawn(), "first", 5.0)[0] == 200
+        if given.pictures:
+            return pictures(address, given.pictures)
         if given.soak:
             return 0 if soak(address, process.pid, given.soak) else 1
         server_latency(address, given.drags)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...dynamics import Trajectory
 
 _GROWN = 0.99  # part of the first loss below which the network is no longer tiny
+_TINY = 0.1  # largest output of a start for which the points pull as if there were no network
 _ROOM = (0.4, 0.25, 0.35)  # of the three stages on the bar of time
 _BY_CLOCK = 0.4  # part of a stage that goes by the clock
 _SIZES = 0.05  # what a change of a norm by a factor e counts beside a turn by one radian
@@ -41,8 +42,8 @@ class Stages(NamedTuple):
 def stages(run: Trajectory) -> Stages:
     """Lay out the time of the moving picture.
 
-    The first stage ends when the loss has fallen by a hundredth, the second when it is so small that every point is
-    classified.
+    The first stage ends when the loss has fallen by a hundredth (a large start has none), the second when it is so
+    small that every point is classified.
 
     >>> from reluflow import flow
     >>> found = stages(flow("EX1", {"log_time": 8.0}, width=10, progress=False))
@@ -76,6 +77,8 @@ def _edges(run: Trajectory) -> tuple[int, int, int, int]:
     fitted = np.log(run.problem.weight * float(run.problem.loss.value(0.0)))
     grown = run.log_loss < run.log_loss[0] + np.log(_GROWN)
     small = int(np.argmax(grown)) if grown.any() else last
+    if float(np.abs(run.problem.net.margins(run.problem.data)).max()) > _TINY:
+        small = 0
     done = run.log_loss < min(fitted, float(run.log_loss[0]))
     return 0, small, max(int(np.argmax(done)) if done.any() else last, small), last
 

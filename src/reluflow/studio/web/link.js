@@ -16,13 +16,14 @@ function unpack(text) {
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /** Write what is shown: a name if it is a preset as it was, else what differs from the defaults. */
-export function writeLink({ preset, presetState, lecture, state, defaults, shown, where, tab }) {
+export function writeLink({ preset, presetState, lecture, state, defaults, shown, where, tab, reach }) {
   const words = new URLSearchParams();
   if (lecture && same(state, presetState)) words.set("lecture", lecture);
   else if (preset && same(state, presetState)) words.set("preset", preset);
   else words.set("state", pack(Object.fromEntries(Object.entries(state).filter(([key, value]) => !same(value, defaults[key])))));
   words.set("show", shown.join("."));
   if (where > 0) words.set("at", where.toFixed(3));
+  if (reach) words.set("reach", String(reach));
   if (tab !== "charts") words.set("tab", tab);
   return `#${words}`;
 }
@@ -34,6 +35,8 @@ export function readLink(hash, defaults) {
   if (words.has("show")) found.shown = words.get("show").split(".").filter(Boolean);
   const at = Number(words.get("at"));
   if (at >= 0 && at <= 1) found.where = at;
+  const reach = Number(words.get("reach"));
+  if (reach > 0 && reach < 1e9) found.reach = reach;
   if (words.has("state")) {
     try {
       const known = Object.entries(unpack(words.get("state"))).filter(([key]) => key in defaults);

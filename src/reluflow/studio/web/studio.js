@@ -82,7 +82,7 @@ export class StudioApp {
   tools() {
     const sign = label => h("button", { type: "button", "data-label": label, "aria-pressed": String(label > 0), onclick: () => { this.minus = label < 0; buttons.forEach(button => button.setAttribute("aria-pressed", String(Number(button.dataset.label) === label))); } }, label > 0 ? "● draw +" : "■ draw −");
     const buttons = [sign(1), sign(-1)];
-    const zoom = (by, words, name) => h("button", { type: "button", "aria-label": name, onclick: () => { this.show.plane.reach *= by; this.show.draw(); } }, words);
+    const zoom = (by, words, name) => h("button", { type: "button", "aria-label": name, onclick: () => this.zoom(this.show.plane.reach * by) }, words);
     this.toolbar = h("div", { class: "tools", role: "toolbar", "aria-label": "drawing" }, buttons, h("button", { type: "button", onclick: () => this.clear() }, "clear"), h("button", { type: "button", onclick: () => this.openTable() }, "table …"), h("span", { class: "gap" }), zoom(0.8, "+", "closer"), zoom(1.25, "−", "farther"));
     return this.toolbar;
   }
@@ -154,6 +154,7 @@ export class StudioApp {
     else if (found.state) this.open(found.state, null, found.where ?? 0);
     else if (found.preset || !this.start.first) await this.openPreset(found.preset ?? this.start.presets[0].name, found.where ?? 0);
     else this.open(structuredClone(this.start.first), null, found.where ?? 0);
+    if (found.reach) this.zoom(found.reach);
     if (found.broken) this.complain("the link is damaged; an example is shown instead.");
   }
 
@@ -191,9 +192,18 @@ export class StudioApp {
   }
 
   fit() {
+    this.zoomed = null;
     if (this.state.points.length && this.flat) this.show.plane.fit(this.state.points);
     else if (!this.state.points.length) this.show.plane.reach = 3;
     this.refit = !this.flat;
+  }
+
+  /** Let data of this size stand on the circle. */
+  zoom(reach) {
+    this.zoomed = this.show.plane.reach = Number(reach.toPrecision(4));
+    this.refit = false;
+    this.show.draw();
+    this.later();
   }
 
   switchTo(shown) {
@@ -234,7 +244,7 @@ export class StudioApp {
 
   clear() {
     Object.assign(this.state, { points: [], labels: [], name: "", network: null });
-    this.show.plane.reach = 3;
+    this.fit();
     this.done("cleared");
   }
 
@@ -425,7 +435,7 @@ export class StudioApp {
   write() {
     if (!this.linked || !this.board || this.show.course.running) return;
     const shown = OVERLAYS.map(([key]) => key).filter(key => this.show.plane.shown[key]);
-    this.written = writeLink({ preset: this.preset, presetState: this.presetState, lecture: this.lecture.step, state: this.state, defaults: this.start.defaults, shown, where: this.show.course.where, tab: this.tab });
+    this.written = writeLink({ preset: this.preset, presetState: this.presetState, lecture: this.lecture.step, state: this.state, defaults: this.start.defaults, shown, where: this.show.course.where, tab: this.tab, reach: this.zoomed });
     history.replaceState(null, "", this.written);
   }
 

@@ -179,7 +179,7 @@ export class Plane {
   /** A word on what is what, in the corner. */
   key() {
     const lines = ["arrows: neurons, blue vote +, orange vote −", ...(this.shown.regions ? ["colour: what the network says there"] : [])];
-    lines.reverse().forEach((words, k) => this.text(words, 8, this.size - 11 - 15 * k, { colour: this.c.soft, font: "11px", align: "left" }));
+    lines.forEach((words, k) => this.text(words, 8, 11 + 15 * k, { colour: this.c.soft, font: "11px", align: "left" }));
   }
 
   cones(movie) {

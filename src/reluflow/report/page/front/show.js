@@ -4,9 +4,10 @@ import { Course } from "./course.js";
 import { OVERLAYS, Plane } from "./plane.js";
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
+const SHORT = { "neurons turn": "turn", "the network grows": "grow", "directions settle": "settle" };
 const STAGE_WORDS = {
   "neurons turn": "The network is still tiny; every neuron turns on its own.",
-  "the network grows": "Neurons grow and take over; the loss falls.",
+  "the network grows": "Neurons grow and take over, and the loss falls as far as it can.",
   "directions settle": "Every point is on its side; now only directions matter.",
 };
 
@@ -88,7 +89,8 @@ export class Show {
       pen.fillStyle = tints[name];
       pen.fillRect(width * from, 4, width * (to - from), 22);
       pen.fillStyle = c.ink;
-      if (width * (to - from) > pen.measureText(name).width + 6) pen.fillText(name, width * (from + to) / 2, 18);
+      const fits = [name, SHORT[name]].find(words => width * (to - from) > pen.measureText(words).width + 6);
+      if (fits) pen.fillText(fits, width * (from + to) / 2, 18);
     }
     pen.strokeStyle = c.soft;
     pen.lineWidth = 1;
