@@ -38,7 +38,7 @@ export function colours(node) {
 }
 
 const SIGNS = [[/\btheta\b/g, "θ"], [/\bphi\b/g, "φ"], [/\bgamma\b/g, "γ"], [/\bmu\b/g, "μ"], [/\beps\b/g, "ε"], [/\balpha\b/g, "α"], [/\blambda\b/g, "λ"], [/\bzeta_/g, "ζ_"],
-  [/<=/g, "≤"], [/>=/g, "≥"], [/!=/g, "≠"], [/->/g, "→"], [/\|\^2\b/g, "|²"], [/_i\b/g, "ᵢ"], [/_j\b/g, "ⱼ"], [/_k\b/g, "ₖ"], [/\b([wxz])\+(?=[.|,;) ]|$)/g, "$1₊"], [/\b([wxz])-(?=[.|,;)]|$)/g, "$1₋"]];
+  [/<=/g, "≤"], [/>=/g, "≥"], [/!=/g, "≠"], [/->/g, "→"], [/\|\^2\b/g, "|²"], [/\boo\b/g, "∞"], [/_i\b/g, "ᵢ"], [/_j\b/g, "ⱼ"], [/_k\b/g, "ₖ"], [/\b([wxz])\+(?=[.|,;) ]|$)/g, "$1₊"], [/\b([wxz])-(?=[.|,;)]|$)/g, "$1₋"]];
 
 /** Text as people write it: Greek letters, and raised exponents for e^-3000 and 1e-05. */
 export function raised(text) {

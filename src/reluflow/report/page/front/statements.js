@@ -1,7 +1,7 @@
 // Words: the headline, the theorems with their verdicts, parts with tables.
 import { fill, h, raised } from "./base.js";
 
-const APPLIES = new Map([[true, ["applies", "yes"]], [false, ["does not apply", "no"]], [null, ["undecided", "maybe"]]]);
+const APPLIES = new Map([[true, ["applies", "yes"]], [false, ["no", "no"]], [null, ["undecided", "maybe"]]]);
 const OUTCOMES = { seen: "yes", "not seen": "maybe", contradicted: "bad", undecided: "maybe", "": "no" };
 const FILTERS = [
   ["main", "main theorems", claim => claim.main],
@@ -60,7 +60,7 @@ export class Claims {
   draw() {
     const keep = FILTERS.find(([key]) => key === this.filter)[2];
     this.buttons.forEach(button => button.setAttribute("aria-pressed", String(button.dataset.show === this.filter)));
-    const order = claim => claim.applies === true ? 0 : claim.applies === null ? 1 : 2;
+    const order = claim => claim.applies === true ? 0 : claim.applies === null ? 1 : 1 + claim.conditions.filter(c => c.cells[0] === "fails").length;
     const shown = this.claims.filter(keep).sort((a, b) => order(a) - order(b));
     fill(this.list, shown.length ? shown.map(claim => this.one(claim)) : h("p", { class: "soft" }, "none"));
   }
