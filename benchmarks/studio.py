@@ -31,7 +31,7 @@ _PICTURES = {
     "sliding": "preset=sliding&at=0.42&show=regions.paths.limit.walls",
     "death": "preset=death&at=0.38&show=regions.paths.cones.predicted",
     "hints": "preset=hints&at=1&show=regions.margin.predicted.limit&reach=5",
-    "counterexample": "preset=counterexample&at=1&show=regions.margin.paths.limit&tab=theorems",
+    "counterexample": "lecture=LL-5&at=1&show=regions.paths.limit&tab=theorems&open=LL-TA.7",
     "large-start": "preset=large&at=0.42&show=regions.margin.paths.predicted",
 }
 _GROWTH = 1.25  # memory after the warm-up by which it may grow

@@ -164,6 +164,7 @@ def test_time_is_played_scrubbed_and_stepped(window, address):
 
 def test_a_link_restores_everything(window, address):
     visit(window, address, f"{few('ML-F6')}&at=0.4&tab=theorems&show=paths.cones&reach=2.5")
+    ask(window, "[...document.querySelectorAll('.id')].find(one => one.textContent === 'PL-T1').click()")
     ask(window, "studio.turn('slope', 0.25), studio.keep()")
     click(window, 0.5, -0.5)
     until(window, SETTLED)
@@ -174,6 +175,7 @@ def test_a_link_restores_everything(window, address):
     visit(window, address, link)
     assert state(window) == before
     assert ask(window, "studio.tab") == "theorems"
+    assert ask(window, "[...document.querySelectorAll('details[open] .id')].map(one => one.textContent)") == ["PL-T1"]
     assert ask(window, "studio.show.course.where") == pytest.approx(0.4)
     assert ask(window, "studio.show.plane.reach") == pytest.approx(2.5)
     assert ask(window, "Object.entries(studio.show.plane.shown).filter(one => one[1]).map(one => one[0])") == [

@@ -21,6 +21,7 @@ export class Lecture {
     if (!found) return false;
     this.step = name;
     this.node.hidden = false;
+    this.node.parentNode?.classList.add("lecturing");
     const { lecture, step, k } = found;
     fill(this.words, h("b", {}, `${lecture.title}, ${k + 1} of ${lecture.steps.length}. `), step.text);
     const all = this.all(), at = all.findIndex(one => one.step.name === name);
@@ -38,5 +39,6 @@ export class Lecture {
   close() {
     this.step = null;
     this.node.hidden = true;
+    this.node.parentNode?.classList.remove("lecturing");
   }
 }

@@ -16,7 +16,7 @@ function unpack(text) {
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /** Write what is shown: a name if it is a preset as it was, else what differs from the defaults. */
-export function writeLink({ preset, presetState, lecture, state, defaults, shown, where, tab, reach }) {
+export function writeLink({ preset, presetState, lecture, state, defaults, shown, where, tab, reach, open }) {
   const words = new URLSearchParams();
   if (lecture && same(state, presetState)) words.set("lecture", lecture);
   else if (preset && same(state, presetState)) words.set("preset", preset);
@@ -24,6 +24,7 @@ export function writeLink({ preset, presetState, lecture, state, defaults, shown
   words.set("show", shown.join("."));
   if (where > 0) words.set("at", where.toFixed(3));
   if (reach) words.set("reach", String(reach));
+  if (open.length) words.set("open", open.join("~"));
   if (tab !== "charts") words.set("tab", tab);
   return `#${words}`;
 }
@@ -35,6 +36,7 @@ export function readLink(hash, defaults) {
   if (words.has("show")) found.shown = words.get("show").split(".").filter(Boolean);
   const at = Number(words.get("at"));
   if (at >= 0 && at <= 1) found.where = at;
+  if (words.has("open")) found.open = words.get("open").split("~");
   const reach = Number(words.get("reach"));
   if (reach > 0 && reach < 1e9) found.reach = reach;
   if (words.has("state")) {

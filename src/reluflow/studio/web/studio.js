@@ -56,7 +56,7 @@ export class StudioApp {
     fill(this.root, h("div", { class: "studio" }, this.header(), this.lecture.node, this.head, left, right), ...this.dialogNode());
     this.editor = new Editor(this.show, this);
     this.board = new Board(this.panels.charts, this.show.course);
-    this.claims = new Claims(this.panels.theorems, samples => this.light(samples));
+    this.claims = new Claims(this.panels.theorems, samples => this.light(samples), () => this.later());
     fill(this.panels.legend, legendNode(), keysNode());
     this.root.ownerDocument.addEventListener("keydown", event => this.key(event));
     this.show.course.listen(() => this.later());
@@ -149,6 +149,7 @@ export class StudioApp {
   async openLink() {
     const found = this.linked ? readLink(location.hash, this.start.defaults) : {};
     if (found.shown) this.switchTo(found.shown);
+    if (found.open) this.claims.open = new Set(found.open);
     if (found.tab) this.openTab(found.tab);
     if (found.lecture) await this.openLecture(found.lecture, found.where, Boolean(found.shown));
     else if (found.state) this.open(found.state, null, found.where ?? 0);
@@ -435,7 +436,7 @@ export class StudioApp {
   write() {
     if (!this.linked || !this.board || this.show.course.running) return;
     const shown = OVERLAYS.map(([key]) => key).filter(key => this.show.plane.shown[key]);
-    this.written = writeLink({ preset: this.preset, presetState: this.presetState, lecture: this.lecture.step, state: this.state, defaults: this.start.defaults, shown, where: this.show.course.where, tab: this.tab, reach: this.zoomed });
+    this.written = writeLink({ preset: this.preset, presetState: this.presetState, lecture: this.lecture.step, state: this.state, defaults: this.start.defaults, shown, where: this.show.course.where, tab: this.tab, reach: this.zoomed, open: [...this.claims.open] });
     history.replaceState(null, "", this.written);
   }
 

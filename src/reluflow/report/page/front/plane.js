@@ -66,7 +66,7 @@ export class Plane {
     }
     pen.globalAlpha = 1;
     this.samples(points ?? movie);
-    if (movie) this.key();
+    if (movie) this.key(movie);
     for (const { words, x, y, look } of this.said) this.text(words, x, y, look);
   }
 
@@ -177,9 +177,11 @@ export class Plane {
   }
 
   /** A word on what is what, in the corner. */
-  key() {
-    const lines = ["arrows: neurons, blue vote +, orange vote −", ...(this.shown.regions ? ["colour: what the network says there"] : [])];
-    lines.forEach((words, k) => this.text(words, 8, 11 + 15 * k, { colour: this.c.soft, font: "11px", align: "left" }));
+  key(movie) {
+    const look = { colour: this.c.soft, font: "11px", align: "left" };
+    const slides = movie.events.some(event => event[3] === "slide"), dead = movie.dead.some(from => from >= 0);
+    this.text(`arrows: neurons (blue vote +, orange −)${this.shown.regions && movie.flat ? "; colour: what the network says" : ""}`, 8, 11, look);
+    this.text([slides ? "◇ begins to slide" : "", dead ? "× dead" : ""].filter(Boolean).join("   "), 8, this.size - 11, look);
   }
 
   cones(movie) {

@@ -40,9 +40,11 @@ export function cardsNode(cards) {
     card.more ? h("p", { class: "soft" }, `and ${card.more}`) : null)));
 }
 
-/** The list of theorems: a verdict each, unfolding to conditions and witnesses; `light` is told which points are meant. */
+/** The list of theorems: a verdict each, unfolding to conditions and witnesses; `light` is told which points are meant, `moved` that one
+ * was opened or closed. */
 export class Claims {
-  constructor(node, light = () => {}) {
+  constructor(node, light = () => {}, moved = () => {}) {
+    this.moved = moved;
     this.light = light;
     this.filter = "main";
     this.open = new Set();
@@ -60,7 +62,9 @@ export class Claims {
   draw() {
     const keep = FILTERS.find(([key]) => key === this.filter)[2];
     this.buttons.forEach(button => button.setAttribute("aria-pressed", String(button.dataset.show === this.filter)));
-    const order = claim => claim.applies === true ? 0 : claim.applies === null ? 1 : 1 + claim.conditions.filter(c => c.cells[0] === "fails").length;
+    // What fails because of the kind of network is farther away than what fails because of the points.
+    const far = condition => condition.cells[0] !== "fails" ? 0 : /activation|layer|outputs/.test(condition.cells[2]) ? 20 : 1;
+    const order = claim => claim.applies === true ? 0 : claim.applies === null ? 1 : 1 + claim.conditions.reduce((sum, one) => sum + far(one), 0);
     const shown = this.claims.filter(keep).sort((a, b) => order(a) - order(b));
     fill(this.list, shown.length ? shown.map(claim => this.one(claim)) : h("p", { class: "soft" }, "none"));
   }
@@ -75,6 +79,7 @@ export class Claims {
     node.addEventListener("toggle", () => {
       node.open ? this.open.add(claim.claim) : this.open.delete(claim.claim);
       unfold();
+      this.moved();
     });
     const failing = claim.conditions.find(c => c.cells[0] === "fails" && c.samples.length);
     if (failing) this.point(node.firstChild, failing.samples);
