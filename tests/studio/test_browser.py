@@ -10,6 +10,9 @@ import pytest
 import reluflow as rf
 from helpers.browser import MISSING, SETTLED, addresses, complaints, opened, programs, resize, studio, until
 from reluflow.studio import problem_of
+from reluflow.studio.notebook import opening, script, stylesheet
+from reluflow.studio.presets import preset_state
+from reluflow.studio.work import Desk
 
 pytest.importorskip("fastapi", reason="FastAPI is not installed: the studio was not opened in a browser")
 pytestmark = pytest.mark.skipif(programs() is None, reason=MISSING)
@@ -326,3 +329,35 @@ def test_the_page_of_explain(window, tmp_path):
     # A failed condition lights up the points it names.
     ask(window, "document.querySelector('details.claim').open = true")
     until(window, "document.querySelector('details.claim table')")
+
+
+FAKE = """
+const waiting = [], kept = {}, answers = %s;
+const model = {
+  get: name => answers[name],
+  set: (name, value) => { kept[name] = value; },
+  save_changes: () => { window.saved = structuredClone(kept); },
+  on: (_, listener) => waiting.push(listener),
+  send: ({ number, kind }) => setTimeout(() => waiting.forEach(tell => tell({ number, document: answers[kind] })), 5),
+};
+render({ model, el: document.getElementById("cell") });
+"""
+
+
+def test_the_notebook_draws_the_same(window, tmp_path):
+    desk, first = Desk(), {**preset_state("EX1"), "width": 6}
+    answers = {kind: desk.answer(kind, {"state": first, "seconds": 60.0}) for kind in ("flow", "theory")}
+    answers |= {"start": opening(first), "preset": first}
+    given = json.dumps(answers).replace("</", "<\\/")
+    text = script().replace("export default { render };", FAKE % given)
+    page = f'<style>{stylesheet()}</style><div id="cell"></div><script type="module">{text}</script>'
+    (tmp_path / "cell.html").write_text(f'<!DOCTYPE html><meta charset="utf-8">{page}')
+    window.get(f"file://{tmp_path / 'cell.html'}")
+    until(window, "document.querySelector('.sentence')?.textContent.startsWith('The network learns')")
+    assert ask(window, "document.querySelectorAll('figure.chart').length") >= 5
+    # What is drawn comes back.
+    box = ask(window, "(b => [b.left, b.top])(document.querySelector('.stage canvas').getBoundingClientRect())")
+    for kind in ("mousePressed", "mouseReleased"):
+        event = {"type": kind, "x": box[0] + 60, "y": box[1] + 300, "button": "left", "clickCount": 1}
+        window.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+    assert len(until(window, "window.saved?.state.points.length > 4 && window.saved.state.points")) == 5

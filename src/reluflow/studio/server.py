@@ -111,6 +111,15 @@ class Pasted(_Strict):
     session: Annotated[str, Field(min_length=1, max_length=64)] = "one"
 
 
+_QUESTIONS: dict[str, tuple[type[_Strict], str]] = {
+    "flow": (Asked, "The picture of a run: frames, events, charts"),
+    "theory": (Asked, "Findings, predictions, limit and verdicts, with the picture"),
+    "export": (Exported, "A file: report, document, Python, table"),
+    "change": (Changed, "The data symmetrised, hinted, with labels exchanged"),
+    "table": (Pasted, "A pasted table as points"),
+}
+
+
 # -- the guard -------------------------------------------------------------------------------------------
 
 
@@ -146,8 +155,7 @@ class Guard:
                 body = found
         if refusal is not None:
             code, words = refusal
-            answer = JSONResponse({"error": words, "kind": "Refused", "remedy": words.rpartition("; ")[2]}, code)
-            await answer(scope, receive, dressed)
+            await _refused(words, code)(scope, receive, dressed)
             return
         sent = False
 
@@ -221,32 +229,21 @@ def make_app(port: int, first: dict[str, Any] | None = None, engine: Engine | No
     _add_errors(app)
     _add_pages(app, first)
 
-    async def ask(kind: str, asked: _Strict) -> Response:
+    for kind, (model, summary) in _QUESTIONS.items():
+        app.post(f"/api/{kind}", summary=summary)(_answering(work, kind, model))
+    return app
+
+
+def _answering(work: Engine, kind: str, model: type[_Strict]) -> Callable[..., Awaitable[Response]]:
+    """Make the function that answers one kind of question."""
+
+    async def answer(asked: Any) -> Response:
         document = asked.model_dump()
         reply = await work.ask(document.pop("session"), kind, document)
         return Response(reply.text, 200 if reply.good else _code_of(reply), media_type="application/json")
 
-    @app.post("/api/flow", summary="The picture of a run: frames, events, charts")
-    async def flow(asked: Asked) -> Response:
-        return await ask("flow", asked)
-
-    @app.post("/api/theory", summary="Findings, predictions, limit and verdicts, with the picture")
-    async def theory(asked: Asked) -> Response:
-        return await ask("theory", asked)
-
-    @app.post("/api/export", summary="A file: report, document, Python, table")
-    async def export(asked: Exported) -> Response:
-        return await ask("export", asked)
-
-    @app.post("/api/change", summary="The data symmetrised, hinted, with labels exchanged")
-    async def change(asked: Changed) -> Response:
-        return await ask("change", asked)
-
-    @app.post("/api/table", summary="A pasted table as points")
-    async def table(asked: Pasted) -> Response:
-        return await ask("table", asked)
-
-    return app
+    answer.__name__, answer.__annotations__ = kind, {"asked": model, "return": Response}  # what FastAPI reads
+    return answer
 
 
 def _code_of(reply: Reply) -> int:
@@ -288,29 +285,24 @@ def _file(name: str) -> str | None:
     return _files().get(name)
 
 
+def _refused(words: str, code: int, kind: str = "Refused") -> Response:
+    return JSONResponse({"error": words, "kind": kind, "remedy": words.rpartition("; ")[2]}, code)
+
+
 def _add_errors(app: FastAPI) -> None:
-    async def wrong(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
-        words = f"{place}: {first['msg'][:200]}; /openapi.json says what is expected."
-        return JSONResponse({"error": words, "kind": "Refused", "remedy": "/openapi.json says what is expected."}, 422)
+    """Answer every error with a document: what was wrong, of what kind, what to do."""
 
-    async def ours(_: Request, error: Exception) -> Response:
-        assert isinstance(error, ReluflowError)
-        code = next((number for kind, number in _CODES.items() if isinstance(error, kind)), 400)
-        return JSONResponse(error_document(error), code)
+    async def answer(_: Request, error: Exception) -> Response:
+        if isinstance(error, ReluflowError):
+            code = next((number for kind, number in _CODES.items() if isinstance(error, kind)), 400)
+            return JSONResponse(error_document(error), code)
+        if isinstance(error, RequestValidationError):
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
+            return _refused(f"{place}: {first['msg'][:200]}; /openapi.json says what is expected.", 422)
+        if isinstance(error, HTTPException):
+            return _refused(str(error.detail), error.status_code)
+        return _refused(f"a bug in reluflow: {type(error).__name__}; please report it.", 500, "Failed")
 
-    async def missing(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        words = str(error.detail)
-        return JSONResponse({"error": words, "kind": "Refused", "remedy": words}, error.status_code)
-
-    async def bug(_: Request, error: Exception) -> Response:
-        words = f"a bug in reluflow: {type(error).__name__}; please report it."
-        return JSONResponse({"error": words, "kind": "Failed", "remedy": "please report it."}, 500)
-
-    app.add_exception_handler(RequestValidationError, wrong)
-    app.add_exception_handler(ReluflowError, ours)
-    app.add_exception_handler(HTTPException, missing)
-    app.add_exception_handler(Exception, bug)
+    for kind in (ReluflowError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)

@@ -1,5 +1,5 @@
 // The studio: points that can be drawn, the run they lead to, and what theory says of it.
-import { fill, h } from "./base.js";
+import { fill, followTheme, h } from "./base.js";
 import { Board } from "./charts.js";
 import { Editor } from "./editor.js";
 import { knobsNode } from "./knobs.js";
@@ -61,6 +61,7 @@ export class StudioApp {
     this.root.ownerDocument.addEventListener("keydown", event => this.key(event));
     this.show.course.listen(() => this.later());
     this.say(EMPTY_WORDS);
+    followTheme(this.page, () => this.show.draw());
   }
 
   header() {
@@ -470,8 +471,8 @@ export class StudioApp {
   }
 
   darken() {
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches, now = this.page.dataset.theme ?? (dark ? "dark" : "light");
-    this.page.dataset.theme = now === "dark" ? "light" : "dark";
+    this.page.dataset.chosen = "yes";
+    this.page.dataset.theme = this.page.dataset.theme === "dark" ? "light" : "dark";
     this.show.draw();
   }
 

@@ -40,6 +40,17 @@ export function colours(node) {
 const SIGNS = [[/\btheta\b/g, "θ"], [/\bphi\b/g, "φ"], [/\bgamma\b/g, "γ"], [/\bmu\b/g, "μ"], [/\beps\b/g, "ε"], [/\balpha\b/g, "α"], [/\blambda\b/g, "λ"], [/\bzeta_/g, "ζ_"],
   [/<=/g, "≤"], [/>=/g, "≥"], [/!=/g, "≠"], [/->/g, "→"], [/\|\^2\b/g, "|²"], [/\boo\b/g, "∞"], [/_i\b/g, "ᵢ"], [/_j\b/g, "ⱼ"], [/_k\b/g, "ₖ"], [/\b([wxz])\+(?=[.|,;) ]|$)/g, "$1₊"], [/\b([wxz])-(?=[.|,;)]|$)/g, "$1₋"]];
 
+/** Be light or dark as the system is, until somebody chooses (`chosen`); tell when that changes. */
+export function followTheme(page, changed) {
+  const night = matchMedia("(prefers-color-scheme: dark)");
+  const follow = () => {
+    if (!page.dataset.chosen) page.dataset.theme = night.matches ? "dark" : "light";
+    changed();
+  };
+  night.addEventListener("change", follow);
+  follow();
+}
+
 /** Text as people write it: Greek letters, and raised exponents for e^-3000 and 1e-05. */
 export function raised(text) {
   const parts = [];

@@ -1,5 +1,5 @@
 // The page of an explanation: the studio frozen at one run.
-import { h } from "./base.js";
+import { followTheme, h } from "./base.js";
 import { Board, discNode } from "./charts.js";
 import { cardsNode, Claims, partNode, sayHeadline } from "./statements.js";
 import { legendNode, overlaysNode, Show } from "./show.js";
@@ -21,6 +21,7 @@ export function showReport(root, scene) {
     root.querySelector("#overlays").replaceWith(overlaysNode(show));
     document.addEventListener("keydown", event => keys(event, show));
   } else root.append(h("h1", {}, words.name), h("p", {}, words.setting), h("p", {}, words.verdict));
+  followTheme(document.body, () => show?.draw());
   const board = h("div", { class: "charts" });
   root.append(h("h2", {}, "The run"), h("p", { class: "key" }, scene.phases.map(([name, how]) => h("span", {}, h("i", { class: `band ${name}` }), `${name}: ${how}`)), h("span", {}, "ticks at the top edge: a neuron changes sides")), board);
   new Board(board, show?.course).set([...scene.charts, ...scene.ends]);

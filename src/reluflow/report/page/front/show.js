@@ -32,7 +32,6 @@ export class Show {
     this.track.addEventListener("pointerdown", event => this.drag(event));
     this.course.listen(() => this.draw());
     new ResizeObserver(() => this.resize()).observe(this.stage);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.resize();
   }
 
