@@ -14,7 +14,10 @@ PORT = 8797  #: where the studio listens if nothing else is said
 
 
 def serve(
-    first: dict[str, Any] | None = None, port: int = PORT, browser: bool = True, tell: Callable[[str], None] = print
+    first: dict[str, Any] | None = None,
+    port: int = PORT,
+    browser: bool = True,
+    tell: Callable[[str], None] | None = None,
 ) -> None:
     """Serve the studio on 127.0.0.1 until Ctrl-C.
 
@@ -26,8 +29,8 @@ def serve(
         0 takes a free one.
     browser : bool
         Open a browser.
-    tell : callable
-        Told the address.
+    tell : callable, optional
+        Told the address; default: print it.
 
     Raises
     ------
@@ -45,13 +48,17 @@ def serve(
     door = _door(port)
     number = int(door.getsockname()[1])
     address = f"http://127.0.0.1:{number}/"
-    tell(f"The studio is open at {address} (Ctrl-C closes it)")
+    (tell or _say)(address)
     if browser:
         threading.Timer(0.8, webbrowser.open, (address,)).start()
     config = uvicorn.Config(
         make_app(number, first), log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
     )
     uvicorn.Server(config).run(sockets=[door])
+
+
+def _say(address: str) -> None:
+    print(f"The studio is open at {address} (Ctrl-C closes it)", flush=True)
 
 
 def _door(port: int) -> socket.socket:

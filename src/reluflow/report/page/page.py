@@ -45,8 +45,9 @@ def document(found: Explanation) -> dict[str, Any]:
 def page(found: Explanation) -> str:
     """Write the page."""
     # "</" would end the script, whatever string it stands in
-    script = json.dumps(plain(document(found)), separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    title = f"{found.problem.data.name or 'data'}: explained by reluflow"
-    return _template().substitute(
-        title=escape(title), style=style(), scene=script, script=bundle("report.js"), text=escape(found.text())
-    )
+    scene = plain(document(found))
+    drawn = json.dumps(scene, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    name, mood, (what, why) = (scene["words"][key] for key in ("name", "mood", "headline"))
+    texts = {"title": f"{name}: explained by reluflow", "name": name, "what": what, "why": why, "text": found.text()}
+    escaped = {key: escape(text) for key, text in texts.items()}
+    return _template().substitute(escaped, mood=mood, style=style(), scene=drawn, script=bundle("report.js"))

@@ -6,9 +6,9 @@ import { legendNode, overlaysNode, Show } from "./show.js";
 
 /** Lay out a report. */
 export function showReport(root, scene) {
-  const { movie, words } = scene, head = h("div");
-  sayHeadline(head, words);
-  root.append(head);
+  const { movie, words } = scene;
+  sayHeadline(root.querySelector(".sentence"), words);
+  root.querySelector(".unseen").remove();
   let show = null;
   if (movie) {
     const picture = h("div", { class: "picture" });
