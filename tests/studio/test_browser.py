@@ -115,6 +115,18 @@ def test_six_points_are_drawn_and_everything_follows(window, address, capsys):
     assert verdict(window, "PL-D1") is False
     moved = state(window)["points"][0]
     np.testing.assert_allclose(moved, [-1.5, 2.0], atol=0.02)
+    # The condition that fails lights up the points at fault.
+    ask(window, "studio.openTab('theorems')")
+    row = (
+        "[...document.querySelectorAll('details.claim')].find(one => one.querySelector('.id').textContent === 'PL-T1')"
+    )
+    ask(window, f"{row}.firstChild.dispatchEvent(new PointerEvent('pointerenter'))")
+    fault = sorted(ask(window, "[...studio.show.plane.lit]"))
+    X, y = np.array(state(window)["points"]), np.array(state(window)["labels"])
+    assert len(fault) == 2
+    assert np.prod(y[fault]) * (X[fault[0]] @ X[fault[1]]) <= 0
+    ask(window, f"{row}.firstChild.dispatchEvent(new PointerEvent('pointerleave'))")
+    assert ask(window, "studio.show.plane.lit.size") == 0
     # Undo, redo, delete.
     press(window, "z", "KeyZ", modifiers=2)
     until(window, SETTLED)
