@@ -180,7 +180,7 @@ export class Plane {
   key(movie) {
     const look = { colour: this.c.soft, font: "11px", align: "left" };
     const slides = movie.events.some(event => event[3] === "slide"), dead = movie.dead.some(from => from >= 0);
-    this.text(`arrows: neurons (blue vote +, orange −)${this.shown.regions && movie.flat ? "; colour: what the network says" : ""}`, 8, 11, look);
+    this.text(`arrows: neurons (blue vote +, orange −)${this.shown.regions && movie.flat && this.size > 410 ? "; colour: what the network says" : ""}`, 8, 11, look);
     this.text([slides ? "◇ begins to slide" : "", dead ? "× dead" : ""].filter(Boolean).join("   "), 8, this.size - 11, look);
   }
 
