@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain test portable fuzz answers deep lint types format bench reproduce clean
+.PHONY: help explain studio browser soak test portable fuzz answers deep lint types format bench reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -35,6 +35,18 @@ $(TORCH): | $(PY)
 
 explain: $(CORE)  ## set up and run the main job on a built-in dataset
 	$(PY) -m reluflow explain
+
+studio: $(CORE)  ## the playground in the browser
+	$(INSTALL) -e ".[studio]"
+	$(PY) -m reluflow studio
+
+browser: $(DEV)  ## install a headless browser (Debian) and try the studio and the page of explain in it
+	command -v chromium chromedriver >/dev/null || apt-get install -y --no-install-recommends chromium chromium-driver
+	$(INSTALL) "selenium>=4.20"
+	$(PY) -m pytest tests/studio/test_browser.py
+
+soak: $(DEV)  ## half an hour of questions to the studio: every one answered, memory stays
+	$(PY) benchmarks/studio.py --soak 30
 
 test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
 	$(PY) -m pytest -n auto --dist loadfile

@@ -50,6 +50,7 @@ _NAMES = {
         "ladder": ("dynamics", "one draw at several scales of initialisation"),
         "Trajectory": ("dynamics", "what `flow` and `descend` return"),
         "plot": ("report", "a picture of any of these results"),
+        "Studio": ("studio", "the playground in a notebook: draw points, watch the neurons"),
     },
     "Margins": {
         "max_margin": ("margins", "the widest linear separator"),
@@ -95,6 +96,7 @@ _PARTS = {
     "deep": "deeper PyTorch models, trained and looked at layer by layer",
     "report": "single plots, and what `explain` and `compare` return",
     "experiments": "every figure and table of the papers, made again and judged",
+    "studio": "the playground in the browser, and the states it shows",
 }
 
 _HOME_OF = {name: home for names in _NAMES.values() for name, (home, _) in names.items()}

@@ -1,16 +1,14 @@
 """Charts: specified once, and drawn alike by both painters."""
 
-import re
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import reluflow as rf
 from reluflow.problem.axis import BEND, axis_place, log_value
-from reluflow.report import svg
 from reluflow.report.axis import Tick, linear_ticks, log_ticks
 from reluflow.report.charts import Axis, Band, Chart, Curve, Level, over_time, unbroken
+from reluflow.report.page.curves import document
 from reluflow.report.pictures import paint
 
 
@@ -40,38 +38,43 @@ def axes_of(chart):
     return axes
 
 
-def test_both_painters_draw_all_of_a_chart(small):
-    axes, text = axes_of(small), svg.paint(small)
-    frame = svg.Frame((0.0, 20.0), (0.0, 4.0))
-    # The curve: Matplotlib gets the numbers, the page their places; the middle point is missing in both.
+def test_both_painters_are_given_all_of_a_chart(small):
+    axes, given = axes_of(small), document(small)
+    # The curve: Matplotlib gets the numbers, the page their places in 10000ths; the middle point is missing in both.
     np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), [1.0, np.nan, 3.0])
-    ends = "".join(f"M{frame.across(a):.1f} {frame.down(b):.1f}" for a, b in ((0.0, 1.0), (20.0, 3.0)))
-    assert f'd="{ends}" class="curve main"' in text
+    assert given["curves"] == [{"style": "main", "x": [0, 5000, 10000], "y": [2500, None, 7500]}]
     # The level, the bend, the bands, the marks.
     assert axes.get_lines()[1].get_ydata() == [2.0, 2.0]
-    assert re.search(rf'd="M62 {frame.down(2.0):.1f}H534" class="curve limit"', text)
+    assert given["levels"] == [{"style": "limit", "y": 5000}]
     assert axes.get_lines()[2].get_xdata() == [BEND, BEND]
-    assert text.count('class="bend"') == 1
-    assert len(axes.patches) == text.count("fill=") == 2
-    assert len(axes.collections[0].get_paths()) == len(re.search(r'd="([^"]*)" class="event"', text)[1].split("v6")) - 1
+    assert given["x"]["bend"] == 10000 * BEND / 20
+    assert given["y"]["bend"] is None
+    assert len(axes.patches) == len(given["bands"]) == 2
+    assert [(band["phase"], band["from"], band["to"]) for band in given["bands"]] == [
+        ("early", 0, 2500),
+        ("rest", 2500, 10000),
+    ]
+    assert len(axes.collections[0].get_paths()) == len(given["marks"])
+    assert given["marks"] == [1500, 3500]
     # The words.
-    for words in ("the points", "two"):
-        assert words in [label.get_text() for label in axes.get_legend().get_texts()]
-        assert f"{words}</span>" in text
+    assert [label.get_text() for label in axes.get_legend().get_texts()] == [words for _, words in given["key"]]
+    assert given["key"] == [["main", "the points"], ["limit", "two"]]
     assert axes.get_title() == "three points"
-    assert "<figcaption>Three points</figcaption>" in text
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time", "height")
+    assert given["title"] == "Three points"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (given["x"]["label"], given["y"]["label"]) == ("time", "height")
 
 
 def test_ticks_are_the_same_for_both(small):
-    axes, text = axes_of(small), svg.paint(small)
+    axes, given = axes_of(small), document(small)
     ticks = log_ticks(0.0, 20.0, 9)
     assert {tick[1:] for tick in ticks} >= {("1", ""), ("10", "2"), ("e", "100")}
     assert [mark.get_text() for mark in axes.get_xticklabels()] == [
         f"${text}^{{{power}}}$" if power else text for _, text, power in ticks
     ]
-    for _, words, power in ticks:
-        assert f'class="tick">{words}' + (f'<tspan dy="-5" class="sup">{power}</tspan>' if power else "") in text
+    # The page has room for fewer of the same kind.
+    fewer = small.x.ticks(7)
+    assert given["x"]["ticks"] == [[round(500 * tick.place), tick.text, tick.exponent] for tick in fewer]
+    assert {tick[1:] for tick in fewer} <= {tick[1:] for tick in ticks}
 
 
 def test_powers_of_powers_are_raised_twice():

@@ -233,16 +233,25 @@ def test_pages_stand_alone(case, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"""(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest""", page)
     assert len(page) < 6e6
-    assert page.count('<details class="claim"') == len(found.findings)
-    movie = json.loads(re.search(r"^const movie = (.*);$", page, re.M)[1].replace("<\\/", "</"))
-    assert len(movie["neurons"]) == len(movie["places"]) == len(movie["times"])
+    scene = scene_of(page)
+    assert [one["claim"] for one in scene["claims"]] == [one.claim for one in found.findings]
+    movie = scene["movie"]
+    assert len(movie["neurons"]) == len(movie["places"]) == len(movie["moments"]) == len(movie["times"])
     assert np.abs(movie["neurons"]).max() <= 1001
-    assert page.count("<svg") == page.count("</svg>")
-    assert "NaN" not in page
-    assert "nan" not in re.sub(r"<[^>]*>", "", re.search(r"<svg.*</svg>", page, re.S)[0]).split()
+    assert movie["moments"][0] == 0
+    assert movie["moments"][-1] == 1
+    assert (np.diff(movie["moments"]) >= 0).all()
+    text = json.dumps(scene)
+    assert "NaN" not in text
+    assert '"nan"' not in text
     for word in ("Training loss", "Stable rank", "Singular values", "References", "Versions", "certificate"):
-        assert word in page
-    assert ("Who decides what" in page) == (found.problem.data.d == 2)
+        assert word in text
+    assert bool(scene["regions"]) == (found.problem.data.d == 2)
+
+
+def scene_of(page):
+    """Read what the page draws."""
+    return json.loads(re.search(r"^const scene = (.*);$", page, re.M)[1].replace("<\\/", "</"))
 
 
 def test_a_page_of_a_run_without_a_limit(undecided, tmp_path):
@@ -259,6 +268,7 @@ def test_names_cannot_break_the_page(ex1, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert name not in page
     assert page.count("</script>") == 1
+    assert scene_of(page)["words"]["name"] == name
 
 
 def test_a_page_that_cannot_be_written(ex1, tmp_path):
@@ -280,10 +290,31 @@ def test_the_movie_shows_where_theory_and_limit_point(ex1):
 def test_the_cosines_of_all_pairs_are_drawn(ex1, tmp_path):
     # Two neurons at 60 degrees, then the same direction: one bar each, at 0.5 and at 1.
     start, end = (rf.Network([[1.0, 0.0], v], [1.0, 1.0]) for v in ([0.5, 0.75**0.5 + 1e-3], [2.0, 0.0]))
-    for pair, css in (([start, end], "before"), ([end, start], "after see-through")):
-        bars = re.findall(rf'<rect x="([\d.]+)"[^>]* class="{css}"/>', _cosines(pair))
-        assert len(bars) == 1
-        left, right = 62, 560 - 26
-        assert (float(bars[0]) - left) / (right - left) == pytest.approx(0.74, abs=0.03)
+    for pair, style in (([start, end], "before"), ([end, start], "after")):
+        ((_, left, right, top, _),) = (bar for bar in _cosines(pair)["bars"] if bar[0] == style)
+        assert left / 10000 == pytest.approx(0.74, abs=0.03)
+        assert right - left == 10000 / 40
+        assert top == pytest.approx(10000 / 1.06, abs=1)
     ex1.html(tmp_path / "page.html")
-    assert "Cosines between pairs of neurons" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    ends = scene_of((tmp_path / "page.html").read_text(encoding="utf-8"))["ends"]
+    assert "Cosines between pairs of neurons" in [chart["title"] for chart in ends]
+
+
+def test_what_is_drawn_of_theory_is_where_it_is(ex1):
+    scene, data = movie(ex1), ex1.problem.data
+    sums = {sign: (x, y) for kind, sign, x, y in scene["rays"] if kind == "sum"}
+    for sign in (1, -1):
+        whole = data.X[data.y == sign].sum(axis=0)
+        np.testing.assert_allclose(sums[sign], whole / np.linalg.norm(whole), atol=1e-4)
+    for kind, start, end in scene["cones"]:
+        turn = np.linspace(start, end, 7)[1:-1]
+        seen = np.stack([np.cos(turn), np.sin(turn)], axis=1) @ data.X.T > 0
+        wanted = {"plus": data.y > 0, "minus": data.y < 0, "dead": np.zeros(data.n, bool)}[kind]
+        assert (seen == wanted).all(), kind
+    assert {kind for kind, _, _ in scene["cones"]} == {"plus", "minus"}
+
+
+def test_neurons_are_called_dead_when_no_point_moves_them():
+    data = rf.Dataset([[1.0, 0.0], [2.0, 0.5]], [1, 1])
+    found = rf.explain(rf.Problem(data, rf.Network([[-0.1, 0.0], [0.1, 0.1]], [0.1, 0.1])))
+    assert movie(found)["dead"] == [0, -1]

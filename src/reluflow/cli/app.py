@@ -20,6 +20,7 @@ from .explain import explain
 from .flow import flow
 from .limit import limit
 from .reproduce import reproduce
+from .studio import studio
 from .theory import check, predict
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ app.command(cls=Command)(flow)
 app.command(cls=Command)(limit)
 app.command(cls=Command)(predict)
 app.command(cls=Command)(reproduce)
+app.command(cls=Command)(studio)
 app.add_typer(data.app, name="data")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -184,9 +184,25 @@ def finer(run: Trajectory) -> Trajectory:
     return run.with_records(nets)
 
 
-def over_time(run: Trajectory, predictions: Sequence[Prediction] = (), end: Limit | None = None) -> list[Chart]:
-    """Describe everything that has time on its horizontal axis, with what was predicted and found to come."""
-    run = finer(run)
+def coarser(run: Trajectory, most: int) -> Trajectory:
+    """Leave out records, so that ``most`` are left, spread evenly over the axis of time; first and last stay."""
+    if len(run) <= most:
+        return run
+    places = _places(run)
+    kept = np.searchsorted(places, np.linspace(places[0], places[-1], most - 1))
+    kept = np.union1d(np.clip(kept, 0, len(run) - 1), [0, len(run) - 1])
+    names = ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")
+    return replace(run, **{name: getattr(run, name)[kept] for name in names})
+
+
+def over_time(
+    run: Trajectory, predictions: Sequence[Prediction] = (), end: Limit | None = None, most: int | None = None
+) -> list[Chart]:
+    """Describe everything that has time on its horizontal axis, with what was predicted and found to come.
+
+    ``most`` is for who has no time: so many records will do, and none is put between them.
+    """
+    run = finer(run) if most is None else coarser(run, most)
     at = clock(run)
     charts = [_loss(run, at), _margins(run, at, predictions, end), _rank(run, at, predictions, end), _norms(run, at)]
     if run.problem.data.d == 2:

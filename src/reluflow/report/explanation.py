@@ -131,7 +131,7 @@ class Explanation:
 
     def html(self, path: str | Path) -> None:
         """Write one self-contained page (ending ``.html``), which needs no network."""
-        from .page.page import page
+        from .page import page
 
         with writing(path, ".html", ".htm") as file:
             file.write_text(page(self), encoding="utf-8")

@@ -1,48 +1,59 @@
-"""The moving picture of a page, and the regions in which networks decide for one class."""
+"""What the moving picture of a page shows: a plane, the points and neurons in it, and what theory draws there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...problem import NotSeparable, ProblemError, Undecided
-from ...problem.axis import axis_place
 from ...problem.types import Array, Index
-from ...problem.words import moment, size, upper
+from ...problem.words import moment, size
+from ...sectors import cones_of
+from ...sectors.closed import class_sums
 from ..charts import Clock, clock, shown_neurons, told_network
-from ..panels import decided
-from ..svg import label
+from .stages import place_of, stages
 
 if TYPE_CHECKING:
     from ...dynamics import Trajectory
+    from ...problem import Dataset
     from ..explanation import Explanation
 
 _FRAMES = 160
 _MOST_NEURONS = 150
 _MOST_POINTS = 400
-_ANGLES = 1440
-_SIZE = 300
+_MOST_EVENTS = 300
+_MOST_RAYS = 60
+_NOTHING = -1e9  # stands for the logarithm of zero
+_ACTIVE = 1e-9  # cosine from which on a point counts as seen by a neuron
+_TELLING = ("slide", "die", "origin", "flip", "ridge", "touch")  # of the events, those that are kept first
 
 
 def basis(found: Explanation) -> tuple[Array, str]:
     """Choose a plane to look at: two orthonormal rows, and what they are in words."""
-    d = found.problem.data.d
-    if d <= 2:
-        return np.eye(2, d), "the plane of the data" if d == 2 else "the line of the data"
+    data = found.problem.data
+    if data.d <= 2:
+        return np.eye(2, data.d), "the plane of the data" if data.d == 2 else "the line of the data"
+    if bias_of(data) is not None:
+        return np.eye(2, data.d), "the plane of the data (the third column is constant)"
     wanted, words = _candidates(found)
-    X = found.problem.data.X
+    X = data.X
     rows: list[Array] = []
-    for vector in [*wanted, *np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:3], *np.eye(d)[:3]]:
+    for vector in [*wanted, *np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:3], *np.eye(data.d)[:3]]:
         rest = vector - sum((row @ vector) * row for row in rows)
-        size = float(np.linalg.norm(rest))
-        if size > 1e-3 * float(np.linalg.norm(vector)) > 0:
-            rows.append(np.asarray(rest / size))
+        length = float(np.linalg.norm(rest))
+        if length > 1e-3 * float(np.linalg.norm(vector)) > 0:
+            rows.append(np.asarray(rest / length))
         if len(rows) == 2:
             break
     return np.array(rows), words
+
+
+def bias_of(data: Dataset) -> float | None:
+    """Return the constant of the third of three columns, if it is one."""
+    if data.d != 3 or data.n < 2 or np.ptp(data.X[:, 2]) != 0 or data.X[0, 2] == 0:
+        return None
+    return float(data.X[0, 2])
 
 
 def _candidates(found: Explanation) -> tuple[list[Array], str]:
@@ -63,96 +74,114 @@ def _leading(net: Any) -> list[Array]:
 
 
 def movie(found: Explanation) -> dict[str, Any] | None:
-    """Collect what the script of the page draws."""
+    """Collect what the page draws; None where there is no run, or no neuron that is not zero."""
     run = found.trajectory
     if run is None:
         return None
-    at, (plane, words) = clock(run), basis(found)
-    frames = _frames(run, at)
     shown = shown_neurons(run, _MOST_NEURONS)
     if not shown.size:
         return None
+    at, course, (plane, words) = clock(run), stages(run), basis(found)
+    frames = _frames(run, at, course.places)
     low, high = at.range
-    data, top = found.problem.data, float(found.problem.data.norms.max()) or 1.0
+    data = found.problem.data
     some = np.linspace(0, data.n - 1, min(data.n, _MOST_POINTS)).astype(int)
-    flat = data.X[some] @ plane.T / top
+    bias = bias_of(data)
+    turned = run.directions[np.ix_(frames, shown)]
     return {
         "words": words,
-        "points": np.round(np.pad(flat, ((0, 0), (0, 2 - flat.shape[1]))), 4).tolist(),
+        "flat": data.d == 2 or bias is not None,
+        "bias": bias,
+        "slope": run.problem.net.slope,
+        "points": np.round(_both(data.X[some] @ plane.T), 6).tolist(),
         "labels": data.y[some].astype(int).tolist(),
+        "indices": some.tolist(),
+        "moments": np.round(course.places[frames], 5).tolist(),
         "places": np.round((at.places[frames] - low) / (high - low), 5).tolist(),
-        "neurons": _paths(run, frames, shown, plane).tolist(),
+        "stages": [[name, round(start, 5), round(end, 5)] for name, start, end in course.spans],
+        "neurons": _thousandths(_both(turned @ plane.T)),
+        "offsets": None if bias is None else _thousandths(bias * turned[..., 2]),
+        "sizes": _logarithms(run.log_norms[np.ix_(frames, shown)]),
+        "outs": _logarithms(run.log_outs[np.ix_(frames, shown)]),
         "signs": run.signs[np.ix_(frames, shown)].astype(int).tolist(),
+        "dead": _dead_from(found, turned).tolist(),
         "times": [moment(float(t)) for t in run.log_time[frames]],
         "losses": [size(float(v)) for v in run.log_loss[frames]],
-        "events": np.round((at.marks - low) / (high - low), 4).tolist(),
-        "phases": [
-            [*np.round(np.clip((np.array([b.start, b.end]) - low) / (high - low), 0, 1), 5), b.colour, b.phase]
-            for b in at.bands
-        ],
+        "events": _events(run, place_of(run, course, run.events["log_time"]), shown),
         "rays": _rays(found, plane),
+        "cones": _cones(data),
         "drawn": [int(shown.size), run.p],
     }
 
 
-def _frames(run: Trajectory, at: Clock) -> Index:
-    """Choose records evenly spread over the axis of time."""
-    wanted = np.linspace(*at.range, _FRAMES)
-    found = np.clip(np.searchsorted(at.places, wanted), 0, len(run) - 1)
-    return np.asarray(np.union1d(found, [0, len(run) - 1]), dtype=np.intp)
+def _both(flat: Array) -> Array:
+    """Give points of a line a second coordinate."""
+    return np.pad(flat, [(0, 0)] * (flat.ndim - 1) + [(0, 2 - flat.shape[-1])])
 
 
-def _paths(run: Trajectory, frames: Index, shown: Index, plane: Array) -> Index:
-    """Place of every neuron in every frame: its direction, and outward as its norm grows; thousandths of the disc."""
-    heights = axis_place(run.log_norms[np.ix_(frames, shown)])
-    finite = heights[np.isfinite(heights)]
-    low, high = float(finite.min()), float(finite.max())
-    radius = 0.35 + 0.65 * (np.where(np.isfinite(heights), heights, low) - low) / ((high - low) or 1.0)
-    flat = run.directions[np.ix_(frames, shown)] @ plane.T
-    return np.asarray(np.round(1000 * flat * radius[..., None]), dtype=np.intp)
+def _thousandths(values: Array) -> list[Any]:
+    return np.round(1000 * values).astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def _logarithms(values: Array) -> list[Any]:
+    return np.round(np.where(np.isfinite(values), values, _NOTHING), 3).tolist()  # type: ignore[no-any-return]
+
+
+def _frames(run: Trajectory, at: Clock, places: Array) -> Index:
+    """Choose records evenly spread over the axis of time, and over the time of the picture."""
+    found = [
+        np.searchsorted(kind, np.linspace(kind[0], kind[-1], many))
+        for kind, many in ((at.places, _FRAMES // 2), (places, _FRAMES))
+    ]
+    return np.asarray(np.union1d(np.clip(np.concatenate(found), 0, len(run) - 1), [0, len(run) - 1]), dtype=np.intp)
+
+
+def _dead_from(found: Explanation, turned: Array) -> Index:
+    """Return for each neuron the frame from which on no point is seen by it any more; -1 if there is none."""
+    if found.problem.net.slope != 0:
+        return np.full(turned.shape[1], -1)
+    data = found.problem.data
+    units = data.X[data.norms > 0] / data.norms[data.norms > 0, None]
+    active = np.array([(frame @ units.T).max(axis=1) > _ACTIVE for frame in turned])
+    last = np.where(active.any(axis=0), active.shape[0] - np.argmax(active[::-1], axis=0), 0)
+    return np.where(last < active.shape[0], last, -1)
+
+
+def _events(run: Trajectory, places: Array, shown: Index) -> list[Any]:
+    """List what happens on the way: place, neuron among those drawn (or -1), sample, kind; slides and deaths first."""
+    number = {int(j): k for k, j in enumerate(shown)}
+    telling = np.isin(run.events["kind"], _TELLING)
+    kept = np.sort(np.argsort(~telling, kind="stable")[:_MOST_EVENTS])
+    return [
+        [round(place, 5), number.get(neuron, -1), sample, kind]
+        for place, (_, neuron, sample, kind) in zip(places[kept].tolist(), run.events[kept].tolist(), strict=True)
+    ]
+
+
+# -- what theory draws -----------------------------------------------------------------------------------
 
 
 def _rays(found: Explanation, plane: Array) -> list[Any]:
-    """Directions of the prediction (dashed) and of the limit (solid)."""
+    """Directions by kind: of the prediction, of the limit, the class sums, the linear max-margin classifier."""
     told = told_network(found.predictions)
     nets = [] if told is None else [("predicted", told[1])]
     if found.limit is not None:
         nets.append(("limit", found.limit.network))
-    rays = []
+    rays: list[Any] = []
     for kind, net in nets:
-        for direction, out in list(zip(net.directions, net.a, strict=True))[:60]:
+        for direction, out in list(zip(net.directions, net.a, strict=True))[:_MOST_RAYS]:
             if direction.any() and out:
-                rays.append([kind, int(np.sign(out)), *np.round(direction @ plane.T, 4).tolist()])
+                rays.append([kind, int(np.sign(out)), *np.round(_both(direction @ plane.T), 4).tolist()])
+    plus, minus = class_sums(found.problem.data)
+    for kind, sign, vector in (("sum", 1, plus), ("sum", -1, minus), ("linear", 0, linear(found))):
+        length = 0.0 if vector is None else float(np.linalg.norm(vector))
+        if vector is not None and length > 0:
+            rays.append([kind, sign, *np.round(_both(vector @ plane.T) / length, 4).tolist()])
     return rays
 
 
-# -- decisions -------------------------------------------------------------------------------------------
-
-
-def regions(found: Explanation) -> list[str]:
-    """Draw for data in the plane where networks decide for which class; they do so on cones."""
-    if found.problem.data.d != 2:
-        return []
-    panels: list[tuple[str, Callable[[Array], Array]]] = []
-    run = found.trajectory
-    if run is not None and run.final.W.any():
-        panels.append(("the network at the end of the run", lambda X: run.final.scaled_outputs(X)[0]))
-    told = next((p for p in found.predictions if p.function is not None), None)
-    if told is not None and told.function is not None:
-        panels.append((f"the limit predicted by {told.claim}", told.function))
-    end = found.limit
-    if end is not None and end.network.W.any() and told is None:
-        panels.append(("the limit found", lambda X: end.network.scaled_outputs(X)[0]))
-    linear = _linear(found)
-    if linear is not None:
-        panels.append(("the linear max-margin classifier", lambda X: X @ linear))
-    if end is not None and end.optimum is not None and end.optimum.lower > end.margin * (1 + 1e-7):
-        best = end.optimum.network
-        panels.append(("the network of largest margin", lambda X: best.scaled_outputs(X)[0]))
-    return [_disc(title, function, found) for title, function in panels]
-
-
-def _linear(found: Explanation) -> Array | None:
+def linear(found: Explanation) -> Array | None:
+    """Return the direction of the linear max-margin classifier, if there is one."""
     from ...margins import max_margin
 
     try:
@@ -161,32 +190,19 @@ def _linear(found: Explanation) -> Array | None:
         return None
 
 
-def _disc(title: str, function: Callable[[Array], Array], found: Explanation) -> str:
-    turn = 2 * np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
-    signs = decided(function(np.stack([np.cos(turn), np.sin(turn)], axis=1)))
-    starts = np.flatnonzero(signs != np.roll(signs, 1))
-    half, radius = _SIZE / 2, _SIZE / 2 - 16
-    shapes = []
-    if starts.size == 0:
-        shapes.append(f'<circle cx="{half}" cy="{half}" r="{radius}" class="{_side(signs[0])}"/>')
-    for k, first in enumerate(starts):
-        last = starts[(k + 1) % starts.size]
-        a, b = 2 * np.pi * first / _ANGLES, 2 * np.pi * last / _ANGLES
-        wide = int((b - a) % (2 * np.pi) > np.pi)
-        (x1, y1), (x2, y2) = ((half + radius * np.cos(v), half - radius * np.sin(v)) for v in (a, b))
-        arc = f"M{half} {half}L{x1:.1f} {y1:.1f}A{radius} {radius} 0 {wide} 0 {x2:.1f} {y2:.1f}Z"
-        shapes.append(f'<path d="{arc}" class="{_side(signs[first])}"/>')
-    shapes.append(f'<circle cx="{half}" cy="{half}" r="{radius}" class="rim"/>')
-    data = found.problem.data
-    scale = 0.94 * radius / (float(data.norms.max()) or 1.0)
-    for x, y in list(zip(data.X, data.y, strict=True))[:_MOST_POINTS]:
-        at = half + scale * x[0], half - scale * x[1]
-        shapes.append(label(at[0], at[1] + 5, "+" if y > 0 else "−", css=f"point {'plus' if y > 0 else 'minus'}"))
-    return (
-        f'<figure class="disc"><figcaption>{escape(upper(title))}</figcaption>'
-        f'<svg viewBox="0 0 {_SIZE} {_SIZE}" role="img" aria-label="{escape(title)}">{"".join(shapes)}</svg></figure>'
-    )
-
-
-def _side(sign: int) -> str:
-    return "for-plus" if sign > 0 else "for-minus" if sign < 0 else "for-none"
+def _cones(data: Dataset) -> list[Any]:
+    """List the arcs in S+, S- and the dead cone, for data in the plane: kind, first and last angle in radians."""
+    X = data.X[data.norms > 0]
+    if data.d != 2 or not len(X) or len(X) > _MOST_POINTS:
+        return []
+    normals = np.arctan2(X[:, 1], X[:, 0])
+    walls = np.unique(np.round(np.concatenate([normals + np.pi / 2, normals - np.pi / 2]) % (2 * np.pi), 12))
+    ends = np.append(walls[1:], walls[0] + 2 * np.pi)
+    middles = (walls + ends) / 2
+    among = cones_of(data, np.stack([np.cos(middles), np.sin(middles)], axis=1))
+    kinds = (("plus", among.plus), ("minus", among.minus), ("dead", among.dead))
+    return [
+        [kind, round(float(walls[k]), 5), round(float(ends[k]), 5)]
+        for kind, where in kinds
+        for k in np.flatnonzero(where)
+    ]
