@@ -1,0 +1,175 @@
+"""The coupled phase: arcs, events, accuracy, looking between records, coarse answers."""
+
+import json
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from helpers.draws import drawn, error, log_time_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import reluflow as rf
+from reluflow.dynamics.flow import adams
+from reluflow.dynamics.flow.roots import first_root
+
+#: Events of another stepper, which began anew at every crossing, at rtol 1e-10: neuron -> [log time, sample, kind].
+RECORDED = json.loads((Path(__file__).parent / "events.json").read_text())
+
+
+# -- roots -----------------------------------------------------------------------------------------------
+
+
+@numba.njit
+def _first(c, reach, skip, tiny):
+    return first_root(c, c.size - 1, reach, skip, tiny)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=6), st.floats(0.1, 2.0))
+def test_the_first_root_is_that_of_numpy(coefficients, reach):
+    c = np.array([1.0, *coefficients])
+    if np.abs(c[-1]) < 1e-3:
+        return
+    roots = np.roots(c[::-1])
+    real = np.sort(roots.real[np.abs(roots.imag) < 1e-9])
+    close = np.diff(np.sort(roots.real[np.abs(roots.imag) < 0.2]))
+    if (close < 0.3).any() or (np.abs(real - reach) < 1e-6).any():  # near-double roots are dips: see the next test
+        return
+    inside = real[(real > 1e-9) & (real < reach)]
+    found = _first(c, reach, False, 0.0)
+    if inside.size == 0:
+        assert found == -1.0
+    else:
+        assert found == pytest.approx(inside[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("depth", [1e-2, 1e-4])
+@pytest.mark.parametrize("where", [0.11, 0.37, 0.83])
+def test_a_dip_below_zero_is_found(depth, where):
+    c = np.array([where**2 - depth**2, -2 * where, 1.0])  # roots where -+ depth
+    assert _first(c, 1.0, False, 0.0) == pytest.approx(where - depth, abs=1e-12)
+
+
+def test_a_root_at_the_start_can_be_left_out():
+    c = np.array([0.0, 1.0, -2.0])  # x - 2 x^2
+    assert _first(c, 1.0, True, 1e-12) == pytest.approx(0.5)
+    assert _first(np.array([0.0, -1.0, 3.0]), 1.0, True, 1e-12) == 0.0
+    assert _first(np.array([0.0, 1e-14, -1.0]), 1.0, True, 1e-12) == 0.0  # after leaving: the slope vanishes too
+
+
+# -- events ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_events_are_those_of_a_stepper_that_begins_anew_at_each(part):
+    for seed in list(RECORDED)[part::4]:
+        run = rf.flow(drawn(int(seed)), {"log_time": log_time_of(int(seed))}, rtol=1e-9, progress=False)
+        recorded = RECORDED[seed]["events"]
+        for j in range(run.p):
+            mine = run.events[run.events["neuron"] == j]
+            theirs = recorded.get(str(j), [])
+            assert sorted(mine["kind"].tolist()) == sorted(kind for _, _, kind in theirs), (seed, j)
+            order = np.argsort(mine["log_time"], kind="stable")
+            np.testing.assert_allclose(mine["log_time"][order], sorted(t for t, _, _ in theirs), atol=2e-4)
+            assert sorted(mine["sample"].tolist()) == sorted(i for _, i, _ in theirs), (seed, j)
+
+
+def test_two_hundred_points_are_crossed_without_shortening_steps():
+    data = rf.make("phuong", n=200, d=10, seed=0)
+    run = rf.flow(rf.Problem(data, rf.initialize(10, 40, "he", 0.1, seed=0)), {"loss": 1e-2}, rtol=1e-6)
+    assert run.events.size > 1000
+    assert sum(phase.steps for phase in run.phases) < run.events.size / 4
+    q = run.final.margins(data)
+    assert run.problem.log_loss_of(q) == pytest.approx(np.log(1e-2), abs=1e-9)
+
+
+# -- accuracy --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [3, 16, 29, 66, 197])
+@pytest.mark.parametrize("rtol", [1e-5, 1e-7])
+def test_the_error_is_within_the_tolerance(seed, rtol):
+    problem = drawn(seed)
+    loss = float(problem.log_loss(problem.net)) - 0.7  # half of what it is at the start
+    exact = rf.flow(problem, {"log_loss": loss, "log_time": 8.0}, rtol=1e-11, progress=False)
+    run = rf.flow(problem, {"log_loss": loss, "log_time": 8.0}, rtol=rtol, progress=False)
+    assert error(exact.final, run.final) <= 10 * rtol
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_number_of_threads_changes_nothing(threads, monkeypatch):
+    data = rf.make("phuong", n=60, d=6, seed=1)
+    problem = rf.Problem(data, rf.initialize(6, 20, "he", 0.1, seed=0))
+    alone = rf.flow(problem, {"loss": 0.1}, rtol=1e-6)
+    monkeypatch.setattr(adams, "threads", lambda: threads)
+    monkeypatch.setattr(adams, "_THREADS", 0)
+    other = rf.flow(problem, {"loss": 0.1}, rtol=1e-6)
+    np.testing.assert_array_equal(other.W, alone.W)
+
+
+def test_samples_that_no_side_feels_do_not_drown_the_others():
+    # Opposite points share a face; one is lost for ever with force 1/2, the other pulls with e^-40 in the end.
+    data = rf.Dataset([[1.0, 0.3], [-1.0, -0.3]], [1, 1])
+    run = rf.flow(rf.Problem(data, rf.Network.balanced([[1.0, 0.2]], [1])), {"log_time": 14.0}, rtol=1e-8)
+    assert run.final.margins(data)[0] == pytest.approx(14.0, abs=3.0)
+    one = rf.flow(
+        rf.Problem(data.subset([0]), run.problem.net, reduction="sum"), {"log_time": 14.0 - np.log(2)}, rtol=1e-8
+    )
+    assert error(one.final, run.final) < 1e-6
+
+
+def test_curvature_is_the_derivative_of_the_force():
+    q = np.linspace(-30.0, 30.0, 121)
+    for name in ("logistic", "exponential"):
+        loss, h = rf.Loss(name), 1e-5
+        slope = (loss.force(q - h) - loss.force(q + h)) / (2 * h)
+        np.testing.assert_allclose(loss.curvature(q), slope, rtol=1e-6, atol=1e-12)
+
+
+# -- between records -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [7, 25, 59])
+def test_between_records_the_polynomials_are_evaluated(seed, monkeypatch):
+    problem, rtol = drawn(seed), 1e-7
+    run = rf.flow(problem, {"log_time": 1.0}, rtol=rtol, progress=False)
+    begin, end = next((phase.log_start, phase.log_end) for phase in run.phases if phase.name == "coupled")
+    times = np.linspace(max(begin, -2.0), end, 7)[1:-1]
+    stopped = [rf.flow(problem, {"log_time": float(t)}, rtol=rtol, progress=False).final for t in times]
+    from reluflow.dynamics.flow import march
+
+    def never(*_):
+        raise AssertionError("it was integrated again")
+
+    monkeypatch.setattr(march.March, "_step", never)
+    for t, net in zip(times, stopped, strict=True):
+        assert error(net, run.at(log_time=float(t))) < 30 * rtol
+    before = int(np.searchsorted(run.log_time, times[2])) - 1
+    assert run.at(log_time=float(run.log_time[before])) == run.network(before)
+
+
+# -- coarse answers --------------------------------------------------------------------------------------
+
+
+def test_coarse_answers_locate_no_events_and_say_so():
+    data = rf.make("phuong", n=50, d=5, seed=0)
+    problem = rf.Problem(data, rf.initialize(5, 20, "he", 0.1, seed=0))
+    coarse = rf.flow(problem, {"loss": 0.05}, rtol=1e-2, progress=False)
+    fine = rf.flow(problem, {"loss": 0.05}, rtol=1e-8, progress=False)
+    assert coarse.events.size == 0 < fine.events.size
+    assert "not located" in coarse.settings["events"]
+    assert "events" not in fine.settings
+    assert coarse.loss[-1] == pytest.approx(0.05, rel=1e-6)
+    size = np.linalg.norm(fine.W[-1])
+    assert np.linalg.norm(coarse.W[-1] - fine.W[-1]) < 0.1 * size
+    later = rf.flow(problem, {"log_time": 1e4}, rtol=1e-2, progress=False)  # on to the late phase
+    assert later.normalized_margin()[-1] > 0.95 * rf.flow(problem, {"log_time": 1e4}).normalized_margin()[-1]
+
+
+def test_the_limit_is_never_coarse():
+    problem = rf.Problem(rf.make("phuong", n=10, d=3, seed=0), rf.initialize(3, 6, "he", 0.1, seed=0))
+    with pytest.raises(rf.ProblemError, match=r"between 1e-12 and 0\.001"):
+        rf.limit(problem, rtol=1e-2)
+    assert "events" not in rf.limit(problem, rtol=1e-3, optimum=False).trajectory.settings
