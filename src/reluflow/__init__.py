@@ -32,6 +32,7 @@ _NAMES = {
         ),
         "initialize": ("problem", "a network drawn in one of the ways of the papers"),
         "from_torch": ("deep", "a PyTorch model as a `Network`"),
+        "from_arrays": ("deep", "the weights of any two-layer model, JAX or Keras say, as a `Network`"),
         "head": ("deep", "the last two layers of a PyTorch classifier, with the features that enter them"),
     },
     "What theory says": {
@@ -48,6 +49,7 @@ _NAMES = {
         "limit": ("dynamics", "where the direction of the flow goes, with evidence"),
         "descend": ("dynamics", "training in steps: GD, SGD, Adam"),
         "ladder": ("dynamics", "one draw at several scales of initialisation"),
+        "watch": ("deep", "a PyTorch model watched while your own loop trains it"),
         "Trajectory": ("dynamics", "what `flow` and `descend` return"),
         "plot": ("report", "a picture of any of these results"),
     },
