@@ -22,7 +22,8 @@ from .look import (
 )
 from .nets import conv_net, residual_net
 from .train import Training, train
-from .watch import Watch, watch
+from .watch import watch
+from .watched import Watch
 
 __all__ = [
     "InnerProducts",

@@ -78,16 +78,16 @@ def from_arrays(
 ) -> Network:
     r"""Turn the arrays of a two-layer network into a `Network`, whatever library trained it (JAX, Flax, Keras, NumPy).
 
-    :math:`f(x) = b_2 + w_2 \cdot \phi(W_1 x + b_1)` with :math:`\phi(z) = \max(z, \alpha z)`. Biases become weights of a
-    constant feature, as in `from_torch`: the data then need it, ``data.with_bias(1.0)``. With two logits f is the second
-    minus the first.
+    :math:`f(x) = b_2 + w_2 \cdot \phi(W_1 x + b_1)` with :math:`\phi(z) = \max(z, \alpha z)`. Biases become weights of
+    a constant feature, as in `from_torch`: the data then need it, ``data.with_bias(1.0)``. With two logits f is the
+    second minus the first.
 
     Parameters
     ----------
     W1, w2 : array_like
-        By ``layout``, for d inputs and p neurons. ``"rows"``: W1 of shape (p, d), one row a neuron, and w2 of shape (p,),
-        (1, p) or (2, p), as PyTorch keeps them. ``"columns"``: W1 of shape (d, p), one column a neuron, and w2 of shape
-        (p,), (p, 1) or (p, 2), as the kernels of Flax, Haiku and Keras. It is never guessed from the shapes.
+        By ``layout``, for d inputs and p neurons. ``"rows"``: W1 of shape (p, d), one row a neuron, and w2 of shape
+        (p,), (1, p) or (2, p), as PyTorch keeps them. ``"columns"``: W1 of shape (d, p), one column a neuron, and w2 of
+        shape (p,), (p, 1) or (p, 2), as the kernels of Flax, Haiku and Keras. It is never guessed from the shapes.
     b1, b2 : array_like, optional
         Biases: p numbers; one number, or one a logit.
     slope : float
@@ -113,8 +113,8 @@ def from_arrays(
     first, last = _numbers(W1, "W1"), _numbers(w2, "w2")
     if first.ndim != 2 or last.ndim not in (1, 2) or 0 in first.shape:
         raise ProblemError(
-            f"W1 has shape {first.shape} and w2 has shape {last.shape}; a matrix with at least one neuron and one input, "
-            "and a vector or matrix, are needed."
+            f"W1 has shape {first.shape} and w2 has shape {last.shape}; a matrix with at least one neuron and one "
+            "input, and a vector or matrix, are needed."
         )
     W, out = _by_neuron(first, last, layout)
     if out.shape[1] != len(W):
@@ -122,8 +122,9 @@ def from_arrays(
         W_other, out_other = _by_neuron(first, last, other)
         fits = out_other.shape[1] == len(W_other)
         raise ProblemError(
-            f"with layout={layout!r} W1 of shape {first.shape} has {len(W)} neurons, but w2 of shape {last.shape} takes "
-            f"{out.shape[1]}; " + (f"with layout={other!r} they fit." if fits else "give both layers of one network.")
+            f"with layout={layout!r} W1 of shape {first.shape} has {len(W)} neurons, but w2 of shape {last.shape} "
+            f"takes {out.shape[1]}; "
+            + (f"with layout={other!r} they fit." if fits else "give both layers of one network.")
         )
     biases = [None if b is None else _numbers(b, name).reshape(-1) for b, name in ((b1, "b1"), (b2, "b2"))]
     for bias, name, size in zip(biases, ("b1", "b2"), (len(W), len(out)), strict=True):
@@ -146,7 +147,9 @@ def _numbers(values: Any, name: str) -> Array:
     try:
         return as_doubles(values)
     except (TypeError, ValueError):
-        raise ProblemError(f"{name} is a {type(values).__name__}, not an array of numbers; np.asarray makes one.") from None
+        raise ProblemError(
+            f"{name} is a {type(values).__name__}, not an array of numbers; np.asarray makes one."
+        ) from None
 
 
 def with_constant(data: Dataset, layers: Layers) -> Dataset:

@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ..problem.errors import ProblemError
@@ -23,10 +22,10 @@ _ENDINGS = (".csv", ".tsv", ".jsonl")
 
 
 class TextLog:
-    """Writes a row a line, as CSV, TSV or JSONL, each handed to the system at once: ``kill -9`` loses none.
+    r"""Writes a row a line, as CSV, TSV or JSONL, each handed to the system at once: ``kill -9`` loses none.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "run.jsonl")
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "run.jsonl")
     >>> log = TextLog(file)
     >>> log({"step": 3, "log_loss": -0.5})
     >>> file.read_text()
@@ -38,7 +37,8 @@ class TextLog:
         self.path = write_to(path, _ENDINGS)
         if self.path.exists() and self.path.stat().st_size:
             raise ProblemError(
-                f"{self.path} is there already, and a run is never mixed with another one; name a new file, or remove it."
+                f"{self.path} is there already, and a run is never mixed with another one; name a new file, or remove "
+                f"it."
             )
         try:
             self._stream = self.path.open("w", encoding="utf-8", newline="")
