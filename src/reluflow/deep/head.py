@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.labels import signs
 from ..problem import Dataset, Problem
 from ..problem.errors import DataError, ProblemError
+from ..problem.labels import signs
 from ..problem.network import check_slope
 from ..problem.types import Array
 from .layers import Layers, network_of

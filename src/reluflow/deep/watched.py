@@ -20,6 +20,7 @@ from ..dynamics.export import curves, more_curves
 from ..problem import DataError, Dataset, Network, Problem, ProblemError
 from ..problem.checks import MAX_BYTES, is_number
 from ..problem.progress import visible
+from ..problem.show import Shown
 from ..problem.types import Array
 from ..problem.words import count
 from ..theory import Observation, monitor
@@ -46,7 +47,7 @@ class _Snap(NamedTuple):
     points: Any | None  # what entered the head, where that is not the data themselves
 
 
-class Watch:
+class Watch(Shown):
     """A run of PyTorch as `watch` sees it. See there."""
 
     def __init__(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..problem import Dataset, Network, Problem, ProblemError, check_time
 from ..problem.checks import is_number
 from ..problem.files import read_npz, writing
+from ..problem.show import Shown
 from ..problem.types import Array, Signs
 from ..problem.words import count
 
@@ -69,7 +70,7 @@ def knows_between(method: str) -> Callable[[Between], Between]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(Shown):
     r"""Snapshots of a network in training, with everything that happened in between.
 
     Time may be e^(10^6) and weights e^-3000, so logarithms are kept: neuron j at record k has first-layer weights

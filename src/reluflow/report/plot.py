@@ -11,7 +11,7 @@ from .alignment import plot_alignment
 from .explanation import Explanation
 from .flow import plot_flow, plot_limit
 from .panels import samples
-from .pictures import check_picture, written
+from .pictures import axis_labels, check_picture, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +67,7 @@ def _plot_points(data: Dataset, path: str | Path | None) -> Figure:
     words = f"{data.positives.size} positive", f"{data.negatives.size} negative"
     samples(axes, data.X, data.y, 90.0, 2.2, words)
     axes.plot(0, 0, "k.", ms=4)
-    axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=data.name or "")
+    axes.set(aspect="equal", title=data.name or "", **axis_labels(data))
     axes.margins(0.15)
     axes.legend(loc="best", fontsize=8, framealpha=0.9)
     return written(figure, path)
