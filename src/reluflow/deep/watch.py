@@ -104,7 +104,7 @@ def watch(
     inputs, signs = labelled(X, y, labels)
     check_inputs(inputs, torch)
     found = find_head(model, inputs[:_PROBE], slope)
-    _check_width(found)
+    _check_weights(found, torch)
     _check_named(model, found, head)
     train = _check_trained(model, found)
     inputs = inputs.to(dtype=found.first.weight.dtype) if inputs.is_floating_point() else inputs
@@ -146,7 +146,9 @@ def check_inputs(inputs: Any, torch: Any) -> None:
         )
 
 
-def _check_width(found: Found) -> None:
+def _check_weights(found: Found, torch: Any) -> None:
+    if not all(bool(torch.isfinite(layer.weight).all()) for layer in (found.first, found.last)):
+        raise ProblemError("the model has weights that are not finite before any training; initialise or load it again.")
     if 0 in found.first.weight.shape:
         width, inputs = found.first.weight.shape
         raise ProblemError(

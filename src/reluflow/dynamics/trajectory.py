@@ -214,7 +214,8 @@ class Trajectory(Shown):
         >>> run.margins()[:, 0]
         array([2., 6.])
         """
-        return Trajectory(problem, **{name: np.array(rows) for name, rows in _records(problem, records).items()}, **how)
+        arrays: dict[str, Any] = {name: np.array(rows) for name, rows in _records(problem, records).items()}
+        return Trajectory(problem, **arrays, **how)
 
     def with_records(self, more: Sequence[tuple[float, Network]]) -> Trajectory:
         """Return the run with further records, each given by its log time and network, in order of time."""
