@@ -23,6 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 WITHOUT = "torch is not installed: the tests of reluflow.deep did not run; pip install torch==2.13.0 brings it."
 
 collect_ignore_glob = [] if find_spec("torch") else ["src/reluflow/deep/*.py"]
+collect_ignore_glob += [] if find_spec("sklearn") else ["src/reluflow/learn/*.py"]
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -95,6 +95,7 @@ _PARTS = {
     "dynamics": "what can be measured in a run, and what the verbs of training return",
     "theory": "claims as objects, and what `check`, `predict` and `monitor` return",
     "deep": "deeper PyTorch models, trained and looked at layer by layer",
+    "learn": "classifiers for scikit-learn: the limit of the flow, descent, the widest separator",
     "report": "single plots, and what `explain` and `compare` return",
     "experiments": "every figure and table of the papers, made again and judged",
 }

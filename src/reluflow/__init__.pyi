@@ -4,6 +4,7 @@ from . import data as data
 from . import deep as deep
 from . import dynamics as dynamics
 from . import experiments as experiments
+from . import learn as learn
 from . import margins as margins
 from . import problem as problem
 from . import report as report

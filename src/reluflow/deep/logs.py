@@ -29,7 +29,7 @@ class TextLog:
     >>> log = TextLog(file)
     >>> log({"step": 3, "log_loss": -0.5})
     >>> file.read_text()
-    '{"step": 3, "log_loss": -0.5}\\n'
+    '{"step": 3, "log_loss": -0.5}\n'
     >>> log.close()
     """
 

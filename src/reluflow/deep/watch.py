@@ -92,7 +92,7 @@ def watch(
     ...         torch.nn.functional.binary_cross_entropy_with_logits(model(X)[:, 0], y).backward()
     ...         optimizer.step()
     >>> run = seen.trajectory()
-    >>> run.settings["iteration"], run.time.tolist(), bool(run.margins()[-1].min() > 0)
+    >>> run.settings["iteration"], run.time.round(6).tolist(), bool(run.margins()[-1].min() > 0)
     ([0, 50, 100, 150, 200], [0.0, 25.0, 50.0, 75.0, 100.0], True)
     """
     torch = torch_for("watch")
@@ -148,7 +148,7 @@ def check_inputs(inputs: Any, torch: Any) -> None:
 
 def _check_weights(found: Found, torch: Any) -> None:
     if not all(bool(torch.isfinite(layer.weight).all()) for layer in (found.first, found.last)):
-        raise ProblemError("the model has weights that are not finite before any training; initialise or load it again.")
+        raise ProblemError("the model has weights that are not finite already; initialise or load it again.")
     if 0 in found.first.weight.shape:
         width, inputs = found.first.weight.shape
         raise ProblemError(

@@ -161,7 +161,8 @@ class Drawn(TwoClasses):
         if self.scheme not in get_args(Scheme):
             raise ProblemError(f"scheme = {self.scheme!r} is not known; choose one of {', '.join(get_args(Scheme))}.")
         self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        net = initialize(data.d, self.width, self.scheme, self.scale, self._seed, self.slope)
+        scheme: Any = self.scheme
+        net = initialize(data.d, self.width, scheme, self.scale, self._seed, self.slope)
         return Problem(data, net, self.loss, train=self.train)  # type: ignore[arg-type]
 
 

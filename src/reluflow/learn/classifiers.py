@@ -40,6 +40,8 @@ class FlowLimitClassifier(Drawn):
     loss : {"logistic", "exponential"}
     train : {"both", "first"}
         Which layers are trained.
+    rtol : float
+        Tolerance of the integration; 1e-6 is faster and nearly always enough, since the limit itself is solved for.
     max_steps : int
         Most steps of integration.
     time_limit : float, optional
@@ -89,6 +91,7 @@ class FlowLimitClassifier(Drawn):
         scheme: str = "balanced",
         loss: str = "logistic",
         train: str = "both",
+        rtol: float = 1e-9,
         max_steps: int = 100_000,
         time_limit: float | None = None,
         on_undecided: str = "raise",
@@ -101,6 +104,7 @@ class FlowLimitClassifier(Drawn):
         self.scheme = scheme
         self.loss = loss
         self.train = train
+        self.rtol = rtol
         self.max_steps = max_steps
         self.time_limit = time_limit
         self.on_undecided = on_undecided
@@ -114,7 +118,12 @@ class FlowLimitClassifier(Drawn):
         self.certificate_: KKT | None = None
         try:
             end = limit(
-                self.problem_, max_steps=self.max_steps, time_limit=self.time_limit, optimum=False, progress=False
+                self.problem_,
+                rtol=self.rtol,
+                max_steps=self.max_steps,
+                time_limit=self.time_limit,
+                optimum=False,
+                progress=False,
             )
         except Undecided as error:
             self._take_best(error.partial, str(error))
