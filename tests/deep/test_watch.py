@@ -306,13 +306,12 @@ def test_threads():
 
 def test_training_that_diverges_is_not_stopped_by_us():
     model, (X, y) = two_layers(), data()
-    with pytest.warns(UserWarning, match="no longer finite after step 2"):
-        with rf.watch(model, X, y, every=1) as seen:
-            seen.step(0.1)
-            with torch.no_grad():
-                model[0].weight[0, 0] = float("nan")
-            seen.step(0.1)
-            seen.step(0.1)
+    with pytest.warns(UserWarning, match="no longer finite after step 2"), rf.watch(model, X, y, every=1) as seen:
+        seen.step(0.1)
+        with torch.no_grad():
+            model[0].weight[0, 0] = float("nan")
+        seen.step(0.1)
+        seen.step(0.1)
     assert len(seen.trajectory()) == 2
 
 
@@ -425,7 +424,12 @@ def test_lightning(tmp_path):
 
     X, y = data(torch.float32)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(X, y), batch_size=2)
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
     callback = lightning_callback(X, y, of="net", every=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -119,7 +119,9 @@ def test_the_widest_separator_is_that_of_an_svm():
     wide = np.column_stack([X, np.ones(len(X))])
     found = MaxMarginClassifier(bias=False).fit(wide, y)
     # An SVM with its offset held at 0 by symmetric data is the same program.
-    svm = SVC(kernel="linear", C=1e9, tol=1e-10).fit(np.vstack([wide, -wide]), np.append(y, np.where(y == "b", "a", "b")))
+    svm = SVC(kernel="linear", C=1e9, tol=1e-10).fit(
+        np.vstack([wide, -wide]), np.append(y, np.where(y == "b", "a", "b"))
+    )
     assert found.coef_ == pytest.approx(svm.coef_, rel=1e-5, abs=1e-6)
     assert found.margin_ == pytest.approx(1 / np.linalg.norm(svm.coef_), rel=1e-6)
     assert MaxMarginClassifier().fit(X, y).coef_[0] == pytest.approx(found.coef_[0, :-1], rel=1e-9)
@@ -148,7 +150,8 @@ def test_coefficients_where_the_network_is_linear():
 
 
 @pytest.mark.parametrize(
-    "made", [FlowLimitClassifier(8, 0.0, False, random_state=0), DescentClassifier(8, random_state=3), MaxMarginClassifier()]
+    "made",
+    [FlowLimitClassifier(8, 0.0, False, random_state=0), DescentClassifier(8, random_state=3), MaxMarginClassifier()],
 )
 def test_clone_pickle_and_the_same_draw(made):
     from joblib import Parallel, delayed
@@ -169,7 +172,9 @@ def test_pipeline_and_grid_search():
     X = rng.normal(size=(14, 2)) * [1.0, 100.0] + 5.0
     y = np.where(X[:, 0] + X[:, 1] / 100 > 5.05, 7, 3)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), FlowLimitClassifier(4, rtol=1e-6, random_state=0, on_undecided="best", max_steps=100)),
+        make_pipeline(
+            StandardScaler(), FlowLimitClassifier(4, rtol=1e-6, random_state=0, on_undecided="best", max_steps=100)
+        ),
         {"flowlimitclassifier__slope": [0.3, 0.6]},
         cv=2,
     )
@@ -198,7 +203,9 @@ def test_frames_and_their_names(library):
 def test_a_start_that_leaves_points_behind():
     """One neuron cannot see both sides of an XOR: the flow stalls, and says so."""
     made = FlowLimitClassifier(1, bias=False, random_state=0)
-    with pytest.raises(NoCertificate, match="(?s)no classifier at time infinity.*width.*on_undecided='best'") as refused:
+    with pytest.raises(
+        NoCertificate, match="(?s)no classifier at time infinity.*width.*on_undecided='best'"
+    ) as refused:
         made.fit(XOR, [1, 1, 0, 0])
     assert isinstance(refused.value, (ValueError, rf.Undecided))
     assert refused.value.partial is not None

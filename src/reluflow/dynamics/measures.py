@@ -166,9 +166,9 @@ class Measures:
     def kkt_sine(self) -> Array:
         r"""Sine of the angle between the weights and the direction in which the loss falls, shape (T,).
 
-        At a KKT direction both are parallel. The multipliers are those of the run, :math:`\lambda_i \propto g_i`, so
-        this bounds the residual of the best ones, which `residual` finds, at a fraction of the work; nan for a zero
-        network and where no sample pulls.
+        Where the direction of a flow converges both become parallel: the limit is a KKT direction. The multipliers are
+        those of the run, :math:`\lambda_i \propto g_i`, so this bounds the residual of the best ones, which `residual`
+        finds, at a fraction of the work; nan for a zero network and where no sample pulls.
         """
         run, data, found = self.run, self.data, np.full(len(self.run), np.nan)
         both = run.problem.train == "both"
