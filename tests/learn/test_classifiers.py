@@ -142,7 +142,7 @@ def test_coefficients_where_the_network_is_linear():
     bent = FlowLimitClassifier(width=10, random_state=0, bias=False).fit(POINTS, WORDS)
     assert bent.linear_ is False
     assert not hasattr(bent, "coef_")
-    with pytest.raises(AttributeError, match="does not decide like a linear function.*network_"):
+    with pytest.raises(AttributeError, match=r"does not decide like a linear function.*network_"):
         bent.coef_  # noqa: B018
 
 
@@ -204,7 +204,7 @@ def test_a_start_that_leaves_points_behind():
     """One neuron cannot see both sides of an XOR: the flow stalls, and says so."""
     made = FlowLimitClassifier(1, bias=False, random_state=0)
     with pytest.raises(
-        NoCertificate, match="(?s)no classifier at time infinity.*width.*on_undecided='best'"
+        NoCertificate, match=r"(?s)no classifier at time infinity.*width.*on_undecided='best'"
     ) as refused:
         made.fit(XOR, [1, 1, 0, 0])
     assert isinstance(refused.value, (ValueError, rf.Undecided))
@@ -232,7 +232,7 @@ def test_no_separator():
 
 def test_a_run_that_overflows():
     made = DescentClassifier(8, step=1e300, steps=50, scale=1.0, random_state=0)
-    with pytest.raises(NoCertificate, match="step.*too large"):
+    with pytest.raises(NoCertificate, match=r"step.*too large"):
         made.fit(POINTS, WORDS)
 
 

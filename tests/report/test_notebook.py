@@ -163,12 +163,12 @@ CELLS = (
     "axes = found.trajectory.plot(what='loss')",
     "found.show()",
     "rf.check(problem)",
-    "with bar('counting', 3.0) as tell:\n"
-    "    import time\n"
-    "    for k in range(3):\n"
-    "        time.sleep(0.6)\n"
-    "        tell(k, lambda: 'so < far')\n"
-    "in_notebook()",
+    """with bar('counting', 3.0) as tell:
+    import time
+    for k in range(3):
+        time.sleep(0.6)
+        tell(k, lambda: 'so < far')
+in_notebook()""",
 )
 
 

@@ -98,7 +98,7 @@ def read_frame(file: Path) -> Any:
     """Read a Parquet or Feather file, as far as pandas can."""
     how = frame_reader(file) or ""
     try:
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
 
         return getattr(pd, how)(file)
     except ImportError:

@@ -9,6 +9,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -252,16 +253,28 @@ class Watch(Shown):
 
     def row(self, record: int = -1) -> dict[str, float]:
         """Return what is measured at a record, by name; its ``balance_drift`` compares with the start alone."""
-        snap, start = self._snap(record), self._snaps[0]
-        problem = Problem(self._data(snap), self._network(start), **self._how)
-        records = [(-math.inf, problem.net)] + [(_log(snap.time), self._network(snap))] * (snap is not start)
-        run = Trajectory.from_networks(problem, records, method="torch")
-        seen = {**curves(run), **more_curves(run)}
+        with self._lock:
+            snap, start = self._snap(record), self._network(self._snaps[0])
+            run = self._alone(snap, start)
+            seen = {**curves(run), **more_curves(run), "balance_drift": self._drift(run)}
+            cosines = run.measures.group_cosines(*self._targets(run.problem.data))[-1]
         del seen["log_time"]
-        cosines = run.measures.group_cosines(*self._targets(problem.data))[-1]
         found = {"step": snap.step, "time": snap.time, "rate": snap.rate}
         found |= {name: values[-1].item() for name, values in seen.items()}
         return found | {"cosine_plus": float(cosines[0]), "cosine_minus": float(cosines[1])}
+
+    def _alone(self, snap: _Snap, start: Network) -> Trajectory:
+        """Return a run with one record, on the points as they are there; the start is that of all."""
+        problem = Problem(self._data(snap), start, **self._how)
+        return Trajectory.from_networks(problem, [(_log(snap.time), self._network(snap))], method="torch")
+
+    def _drift(self, run: Trajectory) -> Array:
+        """Return the balance drift since the start; the weights alone decide it."""
+        start = run.problem.net
+        before = {"log_norms": start.log_norms, "log_outs": start.log_outs, "directions": start.directions}
+        before |= {"signs": np.sign(start.a), "log_time": -math.inf, "log_loss": 0.0}
+        both = {name: np.stack([value, getattr(run, name)[0]]) for name, value in before.items()}
+        return replace(run, **both).balance_drift()
 
     def trajectory(self) -> Trajectory:
         """Return the run as `descend` would: for `plot`, `monitor`, every curve, files.

@@ -29,7 +29,7 @@ class Frames(NamedTuple):
 def frame(columns: Mapping[str, Any]) -> Any:
     """Make a pandas DataFrame, or say how to get pandas."""
     try:
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
     except ImportError:
         raise ProblemError('tables need pandas, which is not installed; pip install "reluflow[tables]".') from None
     return pd.DataFrame(columns)
