@@ -97,18 +97,10 @@ class FlowLimitClassifier(Drawn):
         on_undecided: str = "raise",
         random_state: Any = None,
     ) -> None:
-        self.width = width
-        self.slope = slope
-        self.bias = bias
-        self.scale = scale
-        self.scheme = scheme
-        self.loss = loss
-        self.train = train
-        self.rtol = rtol
-        self.max_steps = max_steps
-        self.time_limit = time_limit
-        self.on_undecided = on_undecided
-        self.random_state = random_state
+        self.width, self.slope, self.bias = width, slope, bias
+        self.scale, self.scheme, self.loss, self.train = scale, scheme, loss, train
+        self.rtol, self.max_steps, self.time_limit = rtol, max_steps, time_limit
+        self.on_undecided, self.random_state = on_undecided, random_state
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FlowLimitClassifier:
         """Find the limit of the flow on the samples; see the class."""
@@ -208,22 +200,11 @@ class DescentClassifier(Drawn):
         on_undecided: str = "raise",
         random_state: Any = None,
     ) -> None:
-        self.width = width
-        self.slope = slope
-        self.bias = bias
-        self.method = method
-        self.step = step
-        self.steps = steps
-        self.epochs = epochs
-        self.batch = batch
-        self.schedule = schedule
-        self.until_loss = until_loss
-        self.scale = scale
-        self.scheme = scheme
-        self.loss = loss
-        self.train = train
-        self.on_undecided = on_undecided
-        self.random_state = random_state
+        self.width, self.slope, self.bias = width, slope, bias
+        self.method, self.step, self.steps, self.epochs = method, step, steps, epochs
+        self.batch, self.schedule, self.until_loss = batch, schedule, until_loss
+        self.scale, self.scheme, self.loss, self.train = scale, scheme, loss, train
+        self.on_undecided, self.random_state = on_undecided, random_state
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> DescentClassifier:
         """Train on the samples; see the class."""
