@@ -234,6 +234,52 @@ def test_dropout_and_training_mode_are_left_alone():
     assert len(seen) == 4
 
 
+class OwnForward(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(16, 5), nn.Linear(5, 1, bias=False)
+
+    def forward(self, x):
+        return self.two(torch.relu(self.one(x.flatten(1)))).squeeze(-1)
+
+
+def sequence(*layers, dtype=torch.float32):
+    return lambda: nn.Sequential(*(make() for make in layers)).to(dtype)
+
+
+WIDE = (lambda: nn.Linear(16, 5), nn.ReLU, lambda: nn.Linear(5, 1, bias=False))
+MODELS = {
+    "images": sequence(nn.Flatten, *WIDE),
+    "own forward": OwnForward,
+    "a sigmoid at the end": sequence(nn.Flatten, *WIDE, nn.Sigmoid),
+    "bfloat16": sequence(nn.Flatten, *WIDE, dtype=torch.bfloat16),
+    "compiled": lambda: torch.compile(OwnForward(), backend="eager"),
+    "convolutions and batch norm": sequence(
+        lambda: nn.Conv2d(1, 2, 3), lambda: nn.BatchNorm2d(2), nn.ReLU, nn.Flatten,
+        lambda: nn.Linear(8, 5), lambda: nn.LeakyReLU(0.1), lambda: nn.Linear(5, 2),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:the second Linear layer has a bias")
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_many_kinds(name):
+    torch.manual_seed(0)
+    model, X = MODELS[name](), torch.randn(9, 1, 4, 4)
+    y = X[:, 0, 0, 0] > 0
+    with rf.watch(model, X, y, head="conv" in name) as seen:
+        pass
+    problem = seen.problem(0)
+    with torch.no_grad():
+        model.eval()
+        out = model(X.to(next(model.parameters()).dtype)).double().reshape(9, -1)
+    f = out[:, 0] if out.shape[1] == 1 else out[:, 1] - out[:, 0]
+    f = torch.logit(f) if "sigmoid" in name else f
+    rough = 0.05 if name == "bfloat16" else 1e-5
+    assert problem.net.outputs(problem.data.X) == pytest.approx(f.numpy(), abs=rough)
+    assert np.array_equal(problem.data.y, np.where(y, 1.0, -1.0))
+
+
 # -- cheap and safe -----------------------------------------------------------------------------------
 
 

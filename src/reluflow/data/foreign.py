@@ -106,7 +106,7 @@ def read_frame(file: Path) -> Any:
             f"{file} needs pandas and pyarrow to be read, which are not both installed; pip install 'reluflow[tables]' "
             "brings them, or write it as CSV where they are."
         ) from None
-    except (ValueError, OSError, KeyError, TypeError, NotImplementedError) as exc:  # pyarrow's errors are among these
+    except Exception as exc:  # the readers of pyarrow have errors of many families, and all are about the file
         words = (str(exc).splitlines() or ["it is empty"])[0].rstrip(".")
         raise DataError(f"{file} cannot be read: {words}. Get it again, or write it as CSV.") from None
 

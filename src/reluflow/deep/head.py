@@ -17,6 +17,8 @@ from ..problem.types import Array
 from .layers import Layers, network_of
 from .need import as_doubles, torch_for
 
+_CHUNK = 1024  # samples at once where all that is wanted is what passes through
+
 
 def head(
     model: Any,
@@ -127,10 +129,11 @@ def entering(model: Any, layer: Any, inputs: Any) -> Any:
     torch, kept = torch_for("watch"), []
     hook = layer.register_forward_pre_hook(lambda _, given: kept.append(given[0].detach()))
     try:
-        run_model(model, inputs, torch)
+        for part in inputs.split(_CHUNK):
+            run_model(model, part, torch)
     finally:
         hook.remove()
-    return kept[-1]
+    return torch.cat(kept)
 
 
 def labelled(source: Any, y: Any = None, labels: Mapping[Any, int] | None = None) -> tuple[Any, Array]:

@@ -157,10 +157,10 @@ class Watch(Shown):
         parts = (head.first.weight, head.first.bias, head.last.weight, head.last.bias)
         with torch.no_grad():
             kept = tuple(None if part is None else part.detach().to("cpu", copy=True) for part in parts)
-        if not all(part is None or bool(torch.isfinite(part).all()) for part in kept):
+        points = None if head.whole else entering(self.model, head.first, self._inputs).to("cpu", copy=True)
+        if not all(part is None or bool(torch.isfinite(part).all()) for part in (*kept, points)):
             self._stop(f"the weights are no longer finite after step {self.steps}; nothing is recorded from here.")
             return
-        points = None if head.whole else entering(self.model, head.first, self._inputs).to("cpu", copy=True)
         if points is not None and self._snaps and self._snaps[-1].points is not None:
             points = self._snaps[-1].points if torch.equal(points, self._snaps[-1].points) else points
         self._snaps.append(_Snap(self.steps, self._time, self._rate, kept, points))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..deep import Watch
 from ..dynamics import Alignment, Limit, Trajectory
 from ..problem import Dataset, ProblemError
 from .alignment import plot_alignment
@@ -22,7 +23,7 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
 
     Parameters
     ----------
-    result : Trajectory, Limit, Alignment, Explanation or Dataset
+    result : Trajectory, Watch, Limit, Alignment, Explanation or Dataset
         A run is drawn over time (`plot_flow`), a limit by its groups (`plot_limit`), an early phase by its sectors
         (`plot_alignment`); an explanation as its limit, or as its run where there is no limit; a dataset as points
         (the last two: data in the plane).
@@ -42,6 +43,8 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
     """
     if isinstance(result, Explanation):
         result = result.limit if result.limit is not None else result.trajectory
+    if isinstance(result, Watch):
+        result = result.trajectory()
     if isinstance(result, Trajectory):
         return plot_flow(result, path)
     if isinstance(result, Limit):
