@@ -97,18 +97,19 @@ def frame_reader(file: Path) -> str | None:
 def read_frame(file: Path) -> Any:
     """Read a Parquet or Feather file, as far as pandas can."""
     how = frame_reader(file) or ""
+    kind = "a Parquet file" if how == "read_parquet" else "a Feather file"
     try:
         import pandas as pd
 
         return getattr(pd, how)(file)
     except ImportError:
         raise DataError(
-            f"{file} needs pandas and pyarrow to be read, which are not both installed; pip install 'reluflow[tables]' "
-            "brings them, or write it as CSV where they are."
+            f"{file} is {kind}, which pandas and pyarrow read, and they are not both installed; pip install "
+            "'reluflow[tables]' brings them, or write it as CSV where they are."
         ) from None
     except Exception as exc:  # the readers of pyarrow have errors of many families, and all are about the file
         words = (str(exc).splitlines() or ["it is empty"])[0].rstrip(".")
-        raise DataError(f"{file} cannot be read: {words}. Get it again, or write it as CSV.") from None
+        raise DataError(f"{file} is {kind} that cannot be read: {words}. Get it again, or write it as CSV.") from None
 
 
 def check_kind(file: Path) -> None:

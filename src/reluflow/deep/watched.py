@@ -273,7 +273,7 @@ class Watch(Shown):
         start = run.problem.net
         before = {"log_norms": start.log_norms, "log_outs": start.log_outs, "directions": start.directions}
         before |= {"signs": np.sign(start.a), "log_loss": run.log_loss[0]}
-        both = {name: np.stack([value, getattr(run, name)[0]]) for name, value in before.items()}
+        both: dict[str, Any] = {name: np.stack([value, getattr(run, name)[0]]) for name, value in before.items()}
         both["log_time"] = np.zeros(2)
         return replace(run, **both).balance_drift()
 
