@@ -171,7 +171,7 @@ def test_the_legends_of_align_hide_nothing():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from reluflow.report.alignment import draw_paths, _draw_plane
+    from reluflow.report.alignment import _draw_plane, draw_paths
 
     early = align(Problem(example("ML-F6").data, initialize(2, 6)))
     figure = Figure(figsize=(11, 5), layout="constrained")
