@@ -41,8 +41,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from reluflow.learn import DescentClassifier, FlowLimitClassifier, MaxMarginClassifier
 makers = [
     MaxMarginClassifier(on_undecided="best"),
-    DescentClassifier(width=6, step=0.1, steps=150, scale=0.5),
-    FlowLimitClassifier(width=4, slope=0.5, max_steps=100, on_undecided="best"),
+    DescentClassifier(),
+    FlowLimitClassifier(width=4, slope=0.5, max_steps=80, on_undecided="best"),
 ]
 found = {}
 for maker in makers:

@@ -68,6 +68,7 @@ class Watch(Shown):
         self.every, self.batch = every, batch
         self.notes: list[str] = []
         self.steps, self.spent = 0, 0.0
+        self._cost = 0.0  # of the last record, in seconds
         self._inputs, self._y, self._how, self._progress = inputs, y, how, progress
         self._lock = threading.RLock()
         self._snaps: list[_Snap] = []
@@ -138,7 +139,7 @@ class Watch(Shown):
             self._rates.add(rate)
         if self.every == "call" or self.steps < self._due:
             return
-        if self.every is None and self.spent > _SHARE * (time.perf_counter() - self._began):
+        if self.every is None and self.spent + self._cost > _SHARE * (time.perf_counter() - self._began):
             return  # due, and taken as soon as there is time for it
         self._timed_record()
 
@@ -148,7 +149,8 @@ class Watch(Shown):
             self._record()
             self._tell()
         finally:
-            self.spent += time.perf_counter() - start
+            self._cost = time.perf_counter() - start
+            self.spent += self._cost
 
     def _record(self) -> None:
         if self._snaps and self._snaps[-1].step == self.steps:
