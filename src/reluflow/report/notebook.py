@@ -32,7 +32,8 @@ _STYLE = """<style>
 .reluflow .yes{color:#1f9d55}.reluflow .no{opacity:.65}.reluflow .maybe{color:#c28a00}.reluflow .bad{color:#d9534f}
 .reluflow .charts{display:flex;flex-wrap:wrap;gap:10px}.reluflow figure{margin:0;width:430px;max-width:100%}
 .reluflow svg{width:100%;height:auto}.reluflow .key svg{width:26px;height:10px}
-.reluflow svg text{fill:currentColor;font-size:12px}.reluflow svg .sup{font-size:9px}.reluflow svg rect{fill-opacity:.12}
+.reluflow svg text{fill:currentColor;font-size:12px}.reluflow svg .sup{font-size:9px}
+.reluflow svg rect{fill-opacity:.12}
 .reluflow svg path{stroke:currentColor;fill:none}.reluflow svg .grid{stroke-opacity:.15}
 .reluflow .curve{stroke-width:2}.reluflow .second{stroke-dasharray:6 3}.reluflow .predicted{stroke-dasharray:9 5}
 .reluflow svg .plus{stroke:#3a9bd9;stroke-width:1}
