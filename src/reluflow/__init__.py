@@ -32,6 +32,7 @@ _NAMES = {
         ),
         "initialize": ("problem", "a network drawn in one of the ways of the papers"),
         "from_torch": ("deep", "a PyTorch model as a `Network`"),
+        "from_arrays": ("deep", "the weights of any two-layer model, JAX or Keras say, as a `Network`"),
         "head": ("deep", "the last two layers of a PyTorch classifier, with the features that enter them"),
     },
     "What theory says": {
@@ -48,6 +49,7 @@ _NAMES = {
         "limit": ("dynamics", "where the direction of the flow goes, with evidence"),
         "descend": ("dynamics", "training in steps: GD, SGD, Adam"),
         "ladder": ("dynamics", "one draw at several scales of initialisation"),
+        "watch": ("deep", "a PyTorch model watched while your own loop trains it"),
         "Trajectory": ("dynamics", "what `flow` and `descend` return"),
         "plot": ("report", "a picture of any of these results"),
         "Studio": ("studio", "the playground in a notebook: draw points, watch the neurons"),
@@ -94,6 +96,7 @@ _PARTS = {
     "dynamics": "what can be measured in a run, and what the verbs of training return",
     "theory": "claims as objects, and what `check`, `predict` and `monitor` return",
     "deep": "deeper PyTorch models, trained and looked at layer by layer",
+    "learn": "classifiers for scikit-learn: the limit of the flow, descent, the widest separator",
     "report": "single plots, and what `explain` and `compare` return",
     "experiments": "every figure and table of the papers, made again and judged",
     "studio": "the playground in the browser, and the states it shows",

@@ -4,6 +4,7 @@ from . import data as data
 from . import deep as deep
 from . import dynamics as dynamics
 from . import experiments as experiments
+from . import learn as learn
 from . import margins as margins
 from . import problem as problem
 from . import report as report
@@ -17,8 +18,10 @@ from .data import examples as examples
 from .data import load as load
 from .data import make as make
 from .data import save as save
+from .deep import from_arrays as from_arrays
 from .deep import from_torch as from_torch
 from .deep import head as head
+from .deep import watch as watch
 from .dynamics import Trajectory as Trajectory
 from .dynamics import align as align
 from .dynamics import descend as descend

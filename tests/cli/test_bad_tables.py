@@ -128,7 +128,7 @@ def test_a_bad_table_is_refused_with_a_remedy(tmp_path, spoken, content, message
 
 FOREIGN = {
     "t.xlsx": "spreadsheet.*read_excel", "t.xls": "spreadsheet", "t.ods": "spreadsheet", "t.json": "JSON.*read_json",
-    "t.jsonl": "lines=True", "t.parquet": "Parquet.*read_parquet", "t.feather": "Feather.*read_feather",
+    "t.jsonl": "lines=True",
     "t.pkl": "never opened", "t.joblib": "never opened", "t.mat": "MATLAB.*loadmat", "t.arff": "Weka.*loadarff",
     "t.h5": "HDF5", "t.dta": "Stata.*read_stata", "t.sav": "SPSS", "t.sas7bdat": "SAS", "t.rds": "R.*write.csv",
     "t.svm": "LIBSVM", "t.pt": "weights", "t.safetensors": "weights", "t.zip": "unpack", "t.bz2": "unpack",
@@ -142,7 +142,7 @@ def test_files_of_other_programs_are_named(tmp_path, spoken, name):
     file.write_bytes(b"PK\x03\x04" + bytes(100))
     with pytest.raises(rf.DataError, match=f"(?s){re.escape(str(file))} is .*{FOREIGN[name]}") as info:
         rf.load(file)
-    assert "CSV, TSV, NPZ, NPY or IDX is needed" in str(info.value)
+    assert "CSV, TSV, NPZ, NPY, IDX, Parquet or Feather is needed" in str(info.value)
     teaches(str(info.value))
     result = run("data", "show", str(file))
     assert (result.exit_code, result.stderr) == (2, f"reluflow: {spoken(info.value, 'data', 'show')}\n")

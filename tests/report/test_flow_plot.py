@@ -171,13 +171,13 @@ def test_the_legends_of_align_hide_nothing():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from reluflow.report.alignment import _draw_paths, _draw_plane
+    from reluflow.report.alignment import _draw_plane, draw_paths
 
     early = align(Problem(example("ML-F6").data, initialize(2, 6)))
     figure = Figure(figsize=(11, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_plane(left, early)
-    _draw_paths(right, early)
+    draw_paths(right, early)
     FigureCanvasAgg(figure).draw()
     for axes in (left, right):
         assert not axes.get_legend().get_window_extent().overlaps(axes.get_window_extent())

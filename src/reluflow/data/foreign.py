@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from ..problem.errors import DataError
 from .files import open_bytes, reading
@@ -13,15 +14,11 @@ _PANDAS = "python -c \"import pandas; pandas.{read}.to_csv('{stem}.csv', index=F
 _EXCEL = ("a spreadsheet", "read_excel('{name}')")
 _JSON = ("JSON", "read_json('{name}')")
 _LINES = ("JSON, one document a line", "read_json('{name}', lines=True)")
-_PARQUET = ("a Parquet file", "read_parquet('{name}')")
-_FEATHER = ("a Feather file", "read_feather('{name}')")
 #: What pandas can read, by the ending of the name.
 _TABLES = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _EXCEL),
     ".json": _JSON,
     **dict.fromkeys((".jsonl", ".ndjson"), _LINES),
-    **dict.fromkeys((".parquet", ".pq"), _PARQUET),
-    **dict.fromkeys((".feather", ".arrow"), _FEATHER),
     ".orc": ("an ORC file", "read_orc('{name}')"),
     ".dta": ("a Stata file", "read_stata('{name}')"),
     ".sav": ("an SPSS file", "read_spss('{name}')"),
@@ -63,8 +60,6 @@ _OTHERS = {
 }  # fmt: skip
 #: First bytes, for files whose names say nothing or the wrong thing.
 _BYTES = {
-    b"PAR1": _PARQUET,
-    b"ARROW1": _FEATHER,
     b"\xd0\xcf\x11\xe0": _EXCEL,
     b"\x80\x02": _PICKLE,
     b"\x80\x03": _PICKLE,
@@ -82,6 +77,41 @@ _BYTES = {
 }
 
 
+#: Tables that pandas reads for us, by the ending of the name and by the first bytes.
+_READ = {
+    **dict.fromkeys((".parquet", ".pq", b"PAR1"), "read_parquet"),
+    **dict.fromkeys((".feather", ".arrow", b"ARROW1"), "read_feather"),
+}
+
+
+def frame_reader(file: Path) -> str | None:
+    """Return the name of the function of pandas that reads this file, if it is a Parquet or Feather file."""
+    by_name = _READ.get(file.suffix.lower())
+    if by_name is not None or file.suffix.lower() in (*_TABLES, *_OTHERS):
+        return by_name
+    with reading(file), open_bytes(file) as stream:
+        start = stream.read(6)
+    return next((how for magic, how in _READ.items() if isinstance(magic, bytes) and start.startswith(magic)), None)
+
+
+def read_frame(file: Path) -> Any:
+    """Read a Parquet or Feather file, as far as pandas can."""
+    how = frame_reader(file) or ""
+    kind = "a Parquet file" if how == "read_parquet" else "a Feather file"
+    try:
+        import pandas as pd
+
+        return getattr(pd, how)(file)
+    except ImportError:
+        raise DataError(
+            f"{file} is {kind}, which pandas and pyarrow read, and they are not both installed; pip install "
+            "'reluflow[tables]' brings them, or write it as CSV where they are."
+        ) from None
+    except Exception as exc:  # the readers of pyarrow have errors of many families, and all are about the file
+        words = (str(exc).splitlines() or ["it is empty"])[0].rstrip(".")
+        raise DataError(f"{file} is {kind} that cannot be read: {words}. Get it again, or write it as CSV.") from None
+
+
 def check_kind(file: Path) -> None:
     """Refuse files that other programs read, with the way from there to here."""
     ending = file.suffix.lower()
@@ -94,7 +124,7 @@ def check_kind(file: Path) -> None:
         remedy = f"{_PANDAS.format(read=how.format(**names), stem=names['stem'])} makes a CSV file of it"
     else:
         remedy = how.format(**names)
-    raise DataError(f"{file} is {what}; CSV, TSV, NPZ, NPY or IDX is needed. Do this: {remedy}.")
+    raise DataError(f"{file} is {what}; CSV, TSV, NPZ, NPY, IDX, Parquet or Feather is needed. Do this: {remedy}.")
 
 
 def _by_content(file: Path) -> tuple[str, str] | None:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..problem import check_size
 from ..problem.errors import DataError
+from ..problem.labels import Labels, signs
 from ..problem.types import Array
 from .files import check_bytes, check_file, is_gzip, open_bytes, read_at_most, reading
-from .labels import Labels, signs
 
 #: Type byte of the header -> dtype of the entries.
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problem import Dataset
-from ..problem.checks import is_number
+from ..problem.checks import as_float_array, is_number
 from ..problem.columns import Columns, drop_words
 from ..problem.errors import DataError
 from ..problem.files import Shapes, npy_header, read_npz, replacing
+from ..problem.frames import signs_of, split
+from ..problem.labels import Labels, signed
 from ..problem.plain import plain
 from .files import as_path, check_bytes, check_file, open_bytes, reading
-from .foreign import check_kind
+from .foreign import check_kind, frame_reader, read_frame
 from .idx import as_pair, looks_like_idx, read_images, select
-from .labels import Labels, signs
 from .tables import read_table, write_table
 
 _TABLES = (".csv", ".tsv", ".tab", ".txt", ".dat")
@@ -30,6 +31,7 @@ _ALL_OPTIONS = ("label", "labels", "delimiter", "header", "y", "digits", "scaled
 #: Which options of `load` mean something for which kind of file.
 _OPTIONS = {
     "table": ("label", "labels", "delimiter", "header"),
+    "frame": ("label", "labels"),
     "npz": ("labels",),
     "npy": ("y", "labels"),
     "idx": ("y", "digits", "labels", "scaled"),
@@ -54,7 +56,7 @@ def load(
     bias: float | bool | None = None,
     name: str | None = None,
 ) -> Dataset:
-    r"""Read a dataset from a CSV, TSV, NPZ, NPY or IDX file.
+    r"""Read a dataset from a CSV, TSV, NPZ, NPY, IDX, Parquet or Feather file.
 
     Nothing is dropped, sorted or converted unless an option asks for it, and every refusal names the
     file, the place in it and the remedy. Text is UTF-8; it and IDX files may be gzipped. Nothing is
@@ -65,10 +67,11 @@ def load(
     source : path
         - *CSV, TSV*: one sample a line. Comma, tab, semicolon or spaces; blank lines and lines that start
           with ``#`` are skipped; a first line of names is recognised.
+        - *Parquet, Feather*: one sample a row, read by pandas (the extra ``tables``).
         - *NPZ* with arrays ``X`` and ``y``, or *NPY* with ``X`` and a second file for ``y``.
         - *IDX* images, as those of MNIST, and a second file for their labels.
     label : str or int, optional
-        *CSV.* The label column: its name, or its position counted from 0, from -1 backwards.
+        *Tables.* The label column: its name, or its position counted from 0, from -1 backwards.
         Left out, the one column called y, label, labels, target or class, else the last.
     labels : mapping, optional
         Which value means what, ``{0: -1, 1: +1}`` or ``{"cat": -1, "dog": +1}``; every value that occurs
@@ -125,6 +128,8 @@ def load(
     second = None if y is None else as_path(y)
     if kind == "table":
         X, sign, about = read_table(file, label, labels, delimiter, header, drop_columns)
+    elif kind == "frame":
+        X, sign, about = _read_frame(file, label, labels, drop_columns)
     elif kind == "idx":
         X, sign, about = read_images(file, second, digits, labels, scaled is not False)
     else:
@@ -135,7 +140,7 @@ def load(
     if dropped:
         about["steps"] = (drop_words(dropped),)
         title = f"{title}|{about['steps'][0]}"
-    if kind == "table":
+    if kind in ("table", "frame"):
         drop_columns = None  # done while reading
     try:
         data = finish(
@@ -168,7 +173,7 @@ def _line_hint(n: int, first: int = 0, last: int = 0) -> str:
 def _check_options(file: Path, kind: str, given: dict[str, Any]) -> None:
     for option in given:
         if option not in _OPTIONS[kind]:
-            word = "a table" if kind == "table" else kind.upper()
+            word = {"table": "a table", "frame": "a table"}.get(kind, kind.upper())
             usable = ", ".join(_OPTIONS[kind])
             raise DataError(f"{file} is read as {word}, for which {option} means nothing; options are {usable}.")
     scaled = given.get("scaled")
@@ -202,6 +207,8 @@ def finish(
 def _kind(file: Path) -> str:
     """Tell the format by the ending of the name, else by the first bytes."""
     check_file(file)
+    if frame_reader(file) is not None:
+        return "frame"
     check_kind(file)
     name = file.name.lower().removesuffix(".gz")
     if name.endswith((".npz", ".npy")):
@@ -215,6 +222,18 @@ def _kind(file: Path) -> str:
     if start == b"\x93NUMPY":
         return "npy"
     return "idx" if looks_like_idx(start) or "idx" in name or "ubyte" in name else "table"
+
+
+def _read_frame(
+    file: Path, label: str | int | None, labels: Labels | None, drop_columns: Columns | None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+    try:
+        X, y, names, about = split(read_frame(file), None, label, drop_columns)
+        points = as_float_array(X, "X", 2, DataError)
+        where = f"column {about['label']!r}"
+        return points, signs_of(y, labels, where), {**about, "names": names}
+    except DataError as exc:
+        raise exc if str(exc).startswith(str(file)) else DataError(f"{file}: {exc}") from None
 
 
 # -- NPZ and NPY ------------------------------------------------------------------------------------
@@ -322,20 +341,6 @@ def _find_y(file: Path) -> Path:
         f"{file} holds the points alone: the labels are needed too. Put them beside it (X.npy and y.npy, "
         "train_X.npy and train_y.npy) or say y=... (:y=FILE in a data argument)."
     )
-
-
-def signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
-    """Turn the labels of an array into -1 and +1."""
-    if y.ndim != 1:
-        raise DataError(f"{where} has shape {y.shape}; a one-dimensional array of labels is needed, e.g. y.ravel().")
-    if y.dtype.kind not in "biufUS":
-        raise DataError(f"{where} has dtype {y.dtype}; labels are numbers or texts.")
-    values, first, back = np.unique(y, return_index=True, return_inverse=True)
-    plain_values = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in values.tolist()]
-    order = np.argsort(first)
-    found = {plain_values[k]: f"index {first[k]}" for k in order}
-    sign = signs(found, labels, where)
-    return np.array([sign[v] for v in plain_values], dtype=np.float64)[back]
 
 
 # -- scikit-learn's digits --------------------------------------------------------------------------

@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..problem import Dataset, Loss, Network, Problem, ProblemError, initialize
-from ..problem.checks import opened
-from ..problem.columns import PREPARATIONS, Columns, find_column, find_columns, frame_names
+from ..problem.columns import PREPARATIONS, Columns
 from ..problem.errors import DataError
-from .labels import Labels
-from .loaders import signed
+from ..problem.frames import from_frame, is_frame, joined
+from ..problem.labels import Labels
 from .registry import suggestion
 from .spec import dataset
-from .tables import find_label
 from .zoo import Example
 
 Result = TypeVar("Result")
@@ -60,59 +58,14 @@ def _from_values(source: Any, y: Any, said: dict[str, Any]) -> Dataset:
     """Make a dataset of a data frame, or of arrays."""
     _refuse(said, _OF_FILES, f"a {type(source).__name__} is given, no file")
     preparation = {key: said.pop(key) for key in PREPARATIONS if key in said}
-    if hasattr(source, "columns") and hasattr(source, "iloc"):
-        return _from_frame(source, y, preparation, **said)
+    if is_frame(source):
+        return from_frame(source, y, **said, **preparation)
     if not _is_array(source):
         raise DataError(f"{_WANTED} are needed, not {_shown(source)} of type {type(source).__name__}.")
     if y is None:
         raise DataError("X is given without y; the labels are needed too, -1 or +1 for every row.")
     _refuse(said, ("label",), "X and y are given")
-    return _joined(source, y, None, preparation, {}, **said)
-
-
-def _from_frame(
-    frame: Any, y: Any, preparation: dict[str, Any], label: str | int | None = None, labels: Labels | None = None
-) -> Dataset:
-    """Take the features, and without ``y`` the labels too, out of a data frame."""
-    named, width = frame_names(frame), frame.shape[1]
-    columns = [str(name) for name in frame.columns]
-    dropped = preparation.pop("drop_columns", None)
-    out = [] if dropped is None else find_columns(dropped, columns, width, "the frame")
-    about: dict[str, Any] = {"steps": (f"without({', '.join(columns[k] for k in out)})",)} if out else {}
-    if isinstance(y, str):
-        raise DataError(f"y = {y!r} is a text; the label column of a frame is given by label={y!r}.")
-    if y is not None:
-        if label is not None:
-            raise DataError(f"y and label={label!r} both say what the labels are; give one of them.")
-    else:
-        where = "the frame"
-        k = find_label(columns, where, out) if label is None else find_column(label, columns, width, where)
-        if k in out:
-            raise DataError(f"column {columns[k]!r} is the label and cannot be dropped; say which is, by label=...")
-        y, out = frame.iloc[:, k], [*out, k]
-        about["label"] = columns[k]
-    keep = [k for k in range(width) if k not in out]
-    if not keep:
-        raise DataError("no column is left for the features; at least one is needed.")
-    return _joined(frame.iloc[:, keep], y, named and [named[k] for k in keep], preparation, about, labels)
-
-
-def _joined(
-    X: Any,
-    y: Any,
-    names: Sequence[str] | None,
-    preparation: dict[str, Any],
-    about: dict[str, Any],
-    labels: Labels | None = None,
-) -> Dataset:
-    found = np.asarray(opened(y, "y", DataError))
-    if labels is not None or found.dtype.kind not in "iuf":
-        where = f"column {about['label']!r}" if "label" in about else "y"
-        sign = signed(found.astype(str) if found.dtype.kind == "O" else found, labels, where)
-        # An index of its own stays, so that rows that do not belong together are still noticed.
-        y = type(y)(sign, index=y.index) if hasattr(y, "iloc") else sign
-        about = {**about, "labels": dict(labels or {})}
-    return Dataset.prepared_from(X, y, None, about, names, **preparation)
+    return joined(source, y, None, preparation, {}, **said)
 
 
 def as_problem(

@@ -13,8 +13,8 @@ from typing import Any
 from ..problem import Dataset
 from ..problem.columns import PREPARATIONS
 from ..problem.errors import DataError
+from ..problem.labels import as_number
 from .files import as_path
-from .labels import as_number
 from .loaders import digits, load
 from .mnist import mnist
 from .registry import CONSTRUCTIONS, make, same_word, suggestion

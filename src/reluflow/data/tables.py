@@ -18,12 +18,11 @@ from ..problem import Dataset, check_size
 from ..problem.columns import Columns, find_column, find_columns, split_columns
 from ..problem.errors import DataError
 from ..problem.files import replacing
+from ..problem.labels import Labels, as_number, find_label, signs
 from ..problem.types import Array
 from .files import check_file, open_text, reading
-from .labels import Labels, as_number, signs
 
 _DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}  # a space stands for any run of blanks
-_LABEL_NAMES = ("y", "label", "labels", "target", "class")
 _LONGEST_LINE = 2**27  # characters; beyond this it is no table
 _ZEROS = ("0", "0.0", "-0.0", "-0")  # the usual ones, to be quick
 _POINT = "Write decimals with a point, not a comma."
@@ -324,15 +323,6 @@ def _integer(text: str | int) -> int | None:
         return int(text)
     except ValueError:
         return None
-
-
-def find_label(names: Sequence[str], where: str, left_out: Sequence[int] = ()) -> int:
-    """Return the position of the one column that is called as labels are, else of the last."""
-    named = [k for k, name in enumerate(names) if name.lower() in _LABEL_NAMES and k not in left_out]
-    if len(named) > 1:
-        which = " and ".join(f"column {k + 1} ({names[k]!r})" for k in named)
-        raise DataError(f"{where}: {which} may both be the label; say label=... (--label).")
-    return named[0] if named else len(names) - 1
 
 
 def _find_delimiter(file: Path) -> str:

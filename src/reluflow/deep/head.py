@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.labels import signs
 from ..problem import Dataset, Problem
 from ..problem.errors import DataError, ProblemError
+from ..problem.labels import signs
 from ..problem.network import check_slope
 from ..problem.types import Array
 from .layers import Layers, network_of
 from .need import as_doubles, torch_for
+
+_CHUNK = 1024  # samples at once where all that is wanted is what passes through
 
 
 def head(
@@ -97,6 +99,56 @@ def layers_by_running(model: Any, inputs: Array, slope: float | None) -> Layers:
     return layers
 
 
+class Found(NamedTuple):
+    """The last two Linear layers of a model, as modules, and what they were seen to do with some inputs."""
+
+    first: Any
+    last: Any
+    slope: float
+    whole: bool  # whether there is nothing else in the model
+    calls: int  # how many Linear layers run
+
+    def layers(self) -> Layers:
+        """Read the weights as they are now."""
+        biases = [None if layer.bias is None else as_doubles(layer.bias) for layer in (self.first, self.last)]
+        return Layers(as_doubles(self.first.weight), biases[0], as_doubles(self.last.weight), biases[1], self.slope)
+
+
+def find_head(model: Any, inputs: Any, slope: float | None) -> Found:
+    """Find the last two Linear layers by running the model on some inputs; see `head` for what is refused."""
+    torch = torch_for("watch")
+    seen = _watch(model, inputs, torch)
+    before, layers = _read_off(model, [seen], slope, torch)
+    first, last = _last_two(seen)
+    given = as_doubles(place(model, inputs, torch)).reshape(len(inputs), -1)
+    return Found(first, last, layers.slope, seen.count == 2 and np.array_equal(before, given), seen.count)
+
+
+def entering(model: Any, layer: Any, inputs: Any) -> Any:
+    """Return what enters a layer of the model, detached, in the type and on the device of the model."""
+    torch, kept = torch_for("watch"), []
+    hook = layer.register_forward_pre_hook(lambda _, given: kept.append(given[0].detach()))
+    try:
+        for part in inputs.split(_CHUNK):
+            run_model(model, part, torch)
+    finally:
+        hook.remove()
+    return torch.cat(kept)
+
+
+def labelled(source: Any, y: Any = None, labels: Mapping[Any, int] | None = None) -> tuple[Any, Array]:
+    """Return the inputs, as one tensor or array, and signs of a pair, or of a loader that is gone through once."""
+    torch = torch_for("watch")
+    batches = list(_batches(source if y is None else (source, y), torch))
+    if not batches:
+        raise DataError("the loader is empty; at least one batch of (inputs, labels) is needed.")
+    inputs = [part if torch.is_tensor(part) else torch.as_tensor(np.array(part)) for part, _ in batches]
+    values = np.concatenate([part for _, part in batches])
+    if not len(values):
+        raise DataError("the batch is empty: 0 samples to look at; at least one (inputs, labels) is needed.")
+    return torch.cat(inputs).detach(), _signs(values, labels)
+
+
 def _read_off(model: Any, passes: list[_Pass], slope: float | None, torch: Any) -> tuple[Array, Layers]:
     """Return what enters the last two Linear layers, and the layers with the activation between them."""
     first, last = _last_two(passes[0])
@@ -105,8 +157,7 @@ def _read_off(model: Any, passes: list[_Pass], slope: float | None, torch: Any) 
     )
     unit = float(torch.finfo(first.weight.dtype).eps)
     alpha = _slope(hidden, after, _stated(model, torch), slope, unit)
-    biases = [None if layer.bias is None else as_doubles(layer.bias) for layer in (first, last)]
-    return before, Layers(as_doubles(first.weight), biases[0], as_doubles(last.weight), biases[1], alpha)
+    return before, Found(first, last, alpha, False, passes[0].count).layers()
 
 
 # -- running the model -------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def describe_run(run: Trajectory) -> dict[str, Any]:
     else:
         settings = dict(run.settings)
         found["records"] = {
-            "iteration": settings.pop("iteration"),
+            "iteration": settings.pop("iteration", list(range(len(run)))),
             "log_time": run.log_time,
             "log_loss": run.log_loss,
             "log_norm": run.log_norm,

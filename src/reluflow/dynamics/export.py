@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..problem import ProblemError
 from ..problem.types import Array
 
 if TYPE_CHECKING:
     import xarray
 
     from .trajectory import Trajectory
+
+
+class Frames(NamedTuple):
+    """A run as three tidy tables of pandas: one row a record, a record and neuron, an event."""
+
+    records: Any
+    neurons: Any
+    events: Any
+
+
+def frame(columns: Mapping[str, Any]) -> Any:
+    """Make a pandas DataFrame, or say how to get pandas."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ProblemError('tables need pandas, which is not installed; pip install "reluflow[tables]".') from None
+    return pd.DataFrame(columns)
+
+
+def to_pandas(run: Trajectory) -> Frames:
+    """Collect records, neurons and events."""
+    count, events = {"record": np.arange(len(run))}, run.events
+    if "iteration" in run.settings:
+        count["iteration"] = np.asarray(run.settings["iteration"])
+    return Frames(
+        frame({**count, **curves(run), **more_curves(run)}),
+        frame(rows_of_neurons(run)),
+        frame({name: events[name] for name in events.dtype.names or ()}),
+    )
 
 
 def curves(run: Trajectory) -> dict[str, Array]:
@@ -26,6 +57,22 @@ def curves(run: Trajectory) -> dict[str, Array]:
         "smoothed_margin": run.smoothed_margin(),
         "stable_rank": run.stable_rank(),
         "balance_drift": run.balance_drift(),
+    }
+
+
+def more_curves(run: Trajectory) -> dict[str, Any]:
+    """Return the rest that has one number a record: how well it fits, where the neurons are, how linear it is."""
+    seen, angles = run.measures, run.measures.group_angles
+    return {
+        "margin": seen.q_min,
+        "accuracy": (seen.margins > 0).mean(axis=1),
+        "kkt_sine": seen.kkt_sine,
+        "linear_share": seen.linear_share,
+        "cluster_radius": seen.cluster_radius if seen.live.all() else np.full(len(run), np.nan),
+        "angle_plus": angles[:, 0],
+        "angle_minus": angles[:, 1],
+        "in_own_cone": seen.home.sum(axis=1),
+        "dead": seen.dead.sum(axis=1),
     }
 
 

@@ -163,6 +163,43 @@ class Measures:
         return found
 
     @cached_property
+    def kkt_sine(self) -> Array:
+        r"""Sine of the angle between the weights and the direction in which the loss falls, shape (T,).
+
+        Where the direction of a flow converges both become parallel: the limit is a KKT direction. The multipliers are
+        those of the run, :math:`\lambda_i \propto g_i`, so this bounds the residual of the best ones, which `residual`
+        finds, at a fraction of the work; nan for a zero network and where no sample pulls.
+        """
+        run, data, found = self.run, self.data, np.full(len(self.run), np.nan)
+        both = run.problem.train == "both"
+        for k in np.flatnonzero(self.live):
+            W, a, norm = run.network(int(k)).relative(run.problem.train)
+            log_force = run.problem.loss.log_force(self.margins[k])
+            with np.errstate(under="ignore"):
+                pull = np.exp(log_force - log_force.max()) * data.y
+            D = (np.where(data.X @ W.T > 0, 1.0, run.problem.net.slope) * pull[:, None]).T @ data.X
+            fall = np.column_stack([a[:, None] * D, np.einsum("jk,jk->j", W, D)] if both else [a[:, None] * D])
+            size = np.linalg.norm(fall)
+            if size > 0:
+                at = (np.column_stack([W, a]) if both else W) / norm
+                fall /= size
+                found[k] = np.linalg.norm(at - (at * fall).sum() * fall)
+        return found
+
+    @cached_property
+    def linear_share(self) -> Array:
+        r"""Share of the samples that the network puts on the side where :math:`\sum_j a_j w_j \cdot x` puts them, (T,).
+
+        That vector is the linear part of the function, up to a factor: f(x) - f(-x) is linear.
+        """
+        found = np.full(len(self.run), np.nan)
+        for k in np.flatnonzero(self.live):
+            net = self.run.network(int(k))
+            W, a, _, _ = net.scaled_weights("first")
+            found[k] = (np.sign(net.scaled_outputs(self.data.X)[0]) == np.sign(self.data.X @ (a @ W))).mean()
+        return found
+
+    @cached_property
     def log_output(self) -> Array:
         """Log of ``max_i |f(x_i)|``, shape (T,); far below the smallest double if need be."""
         found = np.full(len(self.run), -np.inf)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _GROUPS = 20  # groups of neurons that are shown; a document holds all
 _RECORDS = 12  # records of a discrete run that are shown
 _STOPPED = {
+    "watch": "As far as it was watched",
     "steps": "All steps were taken",
     "loss": "The loss was reached",
     "interrupted": "Interrupted",
@@ -84,9 +85,9 @@ def _descent(run: Trajectory, document: dict[str, Any]) -> Iterator[str | Table]
         [(records["iteration"][k], *(number(records[name][k]) for name in curves)) for k in shown],
     )
     yield ""
-    if settings["fast_forward"]:
+    if settings.get("fast_forward"):
         yield f"The first {settings['fast_forward']} iterations were jumped along the exact solution."
-    yield f"{_STOPPED[settings['stopped']]}: {_classified(document['final'])}."
+    yield f"{_STOPPED[settings.get('stopped', 'watch')]}: {_classified(document['final'])}."
 
 
 def _classified(final: dict[str, Any]) -> str:

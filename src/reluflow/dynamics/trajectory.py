@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..problem import Dataset, Network, Problem, ProblemError, check_time
 from ..problem.checks import is_number
 from ..problem.files import read_npz, writing
+from ..problem.show import Shown
 from ..problem.types import Array, Signs
 from ..problem.words import count
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import xarray
 
     from .early.alignment import Alignment
+    from .export import Frames
     from .measures import Measures
 
 Events = npt.NDArray[np.void]
@@ -75,7 +77,7 @@ def knows_between(method: str) -> Callable[[Between], Between]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(Shown):
     r"""Snapshots of a network in training, with everything that happened in between.
 
     Time may be e^(10^6) and weights e^-3000, so logarithms are kept: neuron j at record k has first-layer weights
@@ -210,19 +212,27 @@ class Trajectory:
         """Take over the snapshots of another run that begins with the same records, so many."""
         self._networks.update({k: net for k, net in other._networks.items() if k < records})
 
+    @staticmethod
+    def from_networks(problem: Problem, records: Sequence[tuple[float, Network]], **how: Any) -> Trajectory:
+        """Build a run of networks that somebody else trained, each with its log time, in order of time.
+
+        ``how`` are further fields: ``method``, ``settings``, ``phases``. The first network is the start of the problem.
+
+        >>> problem = Problem(Dataset([[2, 1], [-3, -1]], [1, -1]), Network([[1.0, 0.0]], [1.0]))
+        >>> later = Network([[2.0, 0.0]], [1.5])
+        >>> run = Trajectory.from_networks(problem, [(-np.inf, problem.net), (0.0, later)], method="mine")
+        >>> run.margins()[:, 0]
+        array([2., 6.])
+        """
+        arrays: dict[str, Any] = {name: np.array(rows) for name, rows in _records(problem, records).items()}
+        return Trajectory(problem, **arrays, **how)
+
     def with_records(self, more: Sequence[tuple[float, Network]]) -> Trajectory:
         """Return the run with further records, each given by its log time and network, in order of time."""
         if not more:
             return self
         at = np.searchsorted(self.log_time, [log_time for log_time, _ in more])
-        new: dict[str, list[Any]] = {
-            "log_time": [log_time for log_time, _ in more],
-            "log_loss": [self.problem.log_loss(net) for _, net in more],
-            "directions": [net.directions for _, net in more],
-            "log_norms": [net.log_norms for _, net in more],
-            "log_outs": [net.log_outs for _, net in more],
-            "signs": [np.sign(net.a) for _, net in more],
-        }
+        new = _records(self.problem, more)
         run = replace(self, **{name: np.insert(getattr(self, name), at, rows, axis=0) for name, rows in new.items()})
         run._networks.update({k + int((at <= k).sum()): net for k, net in self._networks.items()})
         return run
@@ -404,13 +414,28 @@ class Trajectory:
         >>> run.to_dataframe().shape[0], run.to_dataframe(neurons=True).shape[0]
         (6, 18)
         """
-        from .export import curves, rows_of_neurons
+        from .export import curves, frame, rows_of_neurons
 
-        try:
-            import pandas as pd  # type: ignore[import-untyped]
-        except ImportError:
-            raise ProblemError("to_dataframe needs pandas, which is not installed; pip install pandas.") from None
-        return pd.DataFrame(rows_of_neurons(self) if neurons else curves(self))
+        return frame(rows_of_neurons(self) if neurons else curves(self))
+
+    def to_pandas(self) -> Frames:
+        """Everything as three tidy tables for pandas: ``records``, ``neurons``, ``events``.
+
+        The first has one row a record with every curve, the second one row a record and neuron (norm, output weight,
+        direction), the third one row an event. They share the columns ``record`` and ``neuron`` (the extra ``tables``).
+
+        Examples
+        --------
+        >>> from reluflow import flow
+        >>> data = Dataset([[2, 1], [-3, -1]], [1, -1])
+        >>> run = flow(Problem(data, Network.balanced([[1, 0.1], [-1, 1.2]], [1, -1], log_scale=-5)), {"time": 50.0})
+        >>> tables = run.to_pandas()
+        >>> len(tables.records) == len(run), len(tables.neurons) == 2 * len(run), len(tables.events) == run.events.size
+        (True, True, True)
+        """
+        from .export import to_pandas
+
+        return to_pandas(self)
 
     def to_xarray(self) -> xarray.Dataset:
         """Everything as an `xarray.Dataset` (needs the extra ``arrays``).
@@ -436,3 +461,15 @@ class Trajectory:
             f"{self.log_time[-1]:.6g}, log loss {self.log_loss[0]:.6g} to {self.log_loss[-1]:.6g}\n"
             f"  {count(self.events.size, 'event')}{'; ' + how if how else ''}"
         )
+
+
+def _records(problem: Problem, records: Sequence[tuple[float, Network]]) -> dict[str, list[Any]]:
+    """Take records apart into the rows of the arrays of a run."""
+    return {
+        "log_time": [log_time for log_time, _ in records],
+        "log_loss": [problem.log_loss(net) for _, net in records],
+        "directions": [net.directions for _, net in records],
+        "log_norms": [net.log_norms for _, net in records],
+        "log_outs": [net.log_outs for _, net in records],
+        "signs": [np.sign(net.a) for _, net in records],
+    }

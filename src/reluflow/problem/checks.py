@@ -57,14 +57,15 @@ def opened(value: Any, name: str, error: type[ReluflowError]) -> Any:
         except (TypeError, RuntimeError) as exc:
             raise error(f"{name} is a tensor that is no plain array ({exc}); pass {name}.to_dense().") from None
     if hasattr(value, "columns") and hasattr(value, "isna"):
-        return _frame(value, name, error)
-    if hasattr(value, "isna") and hasattr(value, "to_numpy"):
+        return _frame([value.iloc[:, k] for k in range(value.shape[1])], value.shape, name, error)
+    if hasattr(value, "get_columns"):  # of polars
+        return _frame(value.get_columns(), value.shape, name, error)
+    if hasattr(value, "to_numpy") and (hasattr(value, "isna") or hasattr(value, "is_null")):
         return _series(value, name, error)
     return value
 
 
-def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
-    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
+def _frame(columns: list[Any], shape: tuple[int, int], name: str, error: type[ReluflowError]) -> Any:
     done = []
     for column in columns:
         what = f"{name}[{column.name!r}]"
@@ -72,17 +73,18 @@ def _frame(frame: Any, name: str, error: type[ReluflowError]) -> Any:
         if found.dtype.kind == "b":
             found = found.astype(np.int8)
         if found.dtype.kind not in "iuf":
-            shown = f", e.g. {str(found[0])[:40]!r}" if len(found) else ""
+            row = next((k for k, entry in enumerate(found) if not is_number(entry)), 0)
+            shown = f", row {row} (counted from 0) is {str(found[row])[:40]!r}" if len(found) else ""
             raise error(
                 f"{what} has dtype {column.dtype}{shown}; numbers are needed. Leave the column out "
                 f"(drop_columns={str(column.name)!r}), or turn it into numbers first."
             )
         done.append(as_float_array(found, what, 1, error))  # one by one: joined, large integers would be rounded
-    return np.column_stack(done) if done else np.empty(frame.shape)
+    return np.column_stack(done) if done else np.empty(shape)
 
 
 def _series(series: Any, name: str, error: type[ReluflowError]) -> Any:
-    missing = np.flatnonzero(series.isna())
+    missing = np.flatnonzero(series.isna() if hasattr(series, "isna") else series.is_null().to_numpy())
     if missing.size:
         first = int(missing[0])
         raise error(

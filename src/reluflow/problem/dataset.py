@@ -15,11 +15,12 @@ from .checks import as_float_array, check_range, check_size, is_number, opened
 from .columns import Columns, Step, check_names, find_columns, frame_names, prepare, repeat, row_numbers
 from .digest import digest
 from .errors import DataError, ProblemError
+from .show import Shown
 from .types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Dataset:
+class Dataset(Shown):
     r"""Points :math:`x_i \in \mathbb{R}^d` with labels :math:`y_i \in \{-1, +1\}`.
 
     The arrays are float64 copies and read-only. Two datasets are equal when their points and labels
@@ -162,6 +163,43 @@ class Dataset:
         return self
 
     @staticmethod
+    def from_frame(
+        frame: Any,
+        *,
+        label: str | int | None = None,
+        labels: Mapping[Any, int] | None = None,
+        name: str | None = None,
+        **preparation: Any,
+    ) -> Dataset:
+        """Take features and labels out of a data frame of pandas or polars; the names of the columns are kept.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Numbers in every column that is used: missing values and texts are refused by column and row.
+        label : str or int, optional
+            The label column, by name or position; default: the one called y, label, labels, target or class, else the
+            last.
+        labels : mapping, optional
+            Which value means -1 and which +1, ``{"cat": -1, "dog": +1}``; without it labels are -1 and +1.
+        name : str, optional
+            How to call it in reports.
+        **preparation
+            ``drop_columns``, ``center``, ``standardize``, ``bias`` as for `reluflow.load`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"size": [1.0, 2.0], "kind": ["cat", "dog"], "cost": [3, 1]})
+        >>> data = Dataset.from_frame(frame, label="kind", labels={"cat": -1, "dog": 1})
+        >>> data.names, data.y
+        (('size', 'cost'), array([-1.,  1.]))
+        """
+        from .frames import from_frame
+
+        return from_frame(frame, label=label, labels=labels, name=name, **preparation)
+
+    @staticmethod
     def prepared_from(
         X: npt.ArrayLike,
         y: npt.ArrayLike,
@@ -238,11 +276,13 @@ class Dataset:
         >>> data.transform([[5.0]])
         array([[3., 1.]])
         """
+        from .frames import taken
+
         if self.names is not None and frame_names(points) is not None:
             biases = sum(kind == "bias" for kind, _ in self._steps)
             wanted = self.names[: self.d - biases]
             there = frame_names(points) or []
-            points = points.iloc[:, [find_columns([name], there, len(there), "the frame")[0] for name in wanted]]  # type: ignore[union-attr]
+            points = taken(points, [find_columns([name], there, len(there), "the frame")[0] for name in wanted])
         return repeat(self._steps, as_float_array(points, "points", 2, DataError))
 
     def with_bias(self, value: float) -> Dataset:

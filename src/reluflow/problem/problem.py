@@ -12,6 +12,7 @@ from .digest import digest
 from .errors import ProblemError
 from .loss import Loss, LossName
 from .network import Network, Train, check_train, misfit
+from .show import Shown
 from .types import Array
 
 Reduction = Literal["mean", "sum"]
@@ -22,7 +23,7 @@ _LARGEST_OUTPUT = 600.0  # logarithm; a double holds e^709, and products with ou
 
 
 @dataclass(frozen=True, repr=False, init=False)
-class Problem:
+class Problem(Shown):
     r"""Gradient flow on :math:`L(\theta) = r \sum_i \ell(y_i f_\theta(x_i))` from a given network.
 
     Parameters

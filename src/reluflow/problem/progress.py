@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from html import escape
 from typing import NamedTuple
 
 _MOMENT = 0.5  # seconds after which a bar appears, and between two changes of it
@@ -21,18 +22,61 @@ class Work(NamedTuple):
     words: str = ""
 
 
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, where stderr is no terminal and people look on all the same."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
 def visible(wanted: bool | None) -> bool:
-    """Whether to show anything: as was wanted, and where nothing was said if stderr is a terminal."""
-    return (sys.stderr is not None and sys.stderr.isatty()) if wanted is None else wanted
+    """Whether to show anything: as was wanted; where nothing was said, on a terminal and in a notebook."""
+    if wanted is not None:
+        return wanted
+    return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 
 
 def busy(what: str, wanted: bool | None = None) -> AbstractContextManager[object]:
     """Show that something is being done."""
     if not visible(wanted):
         return nullcontext()
+    if in_notebook():
+        return _told(what)
     from rich.console import Console
 
     return Console(stderr=True).status(what)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    with _in_cell() as show:
+        show({what: Work(0.0, None)})
+        yield
+
+
+@contextmanager
+def _in_cell() -> Iterator[Callable[[Mapping[str, Work]], None]]:
+    """Give a function that shows bars below the cell of a notebook; they are gone in the end."""
+    from IPython.display import HTML, display
+
+    shown = display(HTML(""), display_id=True)
+
+    def show(works: Mapping[str, Work]) -> None:
+        shown.update(HTML("".join(map(_line, works, works.values()))))
+
+    try:
+        yield show
+    finally:
+        shown.update(HTML(""))
+
+
+def _line(name: str, work: Work) -> str:
+    """Write one bar as HTML.
+
+    >>> _line("flow", Work(1.0, 4.0, "loss < 1"))
+    '<div>flow <progress value="1" max="4"></progress> loss &lt; 1</div>'
+    """
+    known = "" if work.total is None else f' value="{work.done:g}" max="{work.total:g}"'
+    return f"<div>{escape(name)} <progress{known}></progress> {escape(work.words)}</div>"
 
 
 @contextmanager
@@ -60,6 +104,10 @@ def bars(wanted: bool | None = None, remaining: bool = True) -> Iterator[Callabl
     """Give a function that shows a bar for each piece of work it is told of, or None where nothing is shown."""
     if not visible(wanted):
         yield None
+        return
+    if in_notebook():
+        with _in_cell() as show_in_cell:
+            yield show_in_cell
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn

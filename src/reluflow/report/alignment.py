@@ -48,7 +48,7 @@ def plot_alignment(early: Alignment, path: str | Path | None = None) -> Figure:
     figure = Figure(figsize=(11, 5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_plane(left, early)
-    _draw_paths(right, early)
+    draw_paths(right, early)
     return written(figure, path)
 
 
@@ -71,7 +71,11 @@ def _draw_plane(axes: Any, early: Alignment) -> None:
     _legend_below(axes)
 
 
-def _draw_paths(axes: Any, early: Alignment) -> None:
+def draw_paths(axes: Any, early: Alignment) -> None:
+    """Draw the direction of every neuron against time: its angle in the plane, else that to where it turns."""
+    if early.problem.data.d != 2:
+        _draw_turning(axes, early)
+        return
     live = [j for j in range(early.p) if early.problem.net.W[j].any()][:_MOST]
     times = np.linspace(0.0, _horizon(early), _STEPS)
     angles = degrees(early.directions(times))
@@ -92,6 +96,21 @@ def _draw_paths(axes: Any, early: Alignment) -> None:
     more = f", first {_MOST} of {early.p}" if early.p > _MOST else ""
     axes.set_title(f"neurons turning; dots are events{more}")
     _legend_below(axes)
+
+
+def _draw_turning(axes: Any, early: Alignment) -> None:
+    live = [j for j in range(early.p) if early.problem.net.W[j].any()][:_MOST]
+    times = np.linspace(0.0, _horizon(early), _STEPS)
+    # The chord keeps small angles exact, where the cosine has lost them.
+    chord = np.linalg.norm(early.directions(times) - early.direction, axis=2)
+    angles = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1.0)))
+    for j in live:
+        colour, style = (PLUS, "-") if early.signs[j] > 0 else (MINUS, "--")
+        axes.plot(times, angles[:, j], color=colour, ls=style, lw=1.0, alpha=0.8)
+    for colour, style, word in ((PLUS, "-", "a > 0"), (MINUS, "--", "a < 0")):
+        axes.plot([], [], color=colour, ls=style, label=word)
+    axes.set(xlabel="time", ylabel="angle to the limit direction (degrees)", xlim=(0, times[-1]), title="turning")
+    axes.legend(loc="best", fontsize=8)
 
 
 def _legend_below(axes: Any) -> None:

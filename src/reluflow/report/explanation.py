@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..data import takes_data
 from ..dynamics import Limit, Trajectory, limit
 from ..dynamics.documents import describe_course
+from ..dynamics.export import frame
 from ..problem import Interrupted, Problem, Stopped, Undecided, part_of_time
 from ..problem import time_limit as within
 from ..problem.files import writing
 from ..problem.plain import plain
 from ..problem.progress import busy
+from ..problem.show import Shown
 from ..theory import Facts, Finding, Hint, Observation, Prediction, check, hints, monitor, predict
 from ..theory.compare import Sight, Verdicts, compare_limit, sights, summarize
 from .headline import headline
@@ -28,8 +30,16 @@ _FOR_THEORY = 0.3  # largest part of the time limit for what the theorems say be
 _FOR_FLOW = 0.85  # largest part of what is left then for the flow, so that it can still be compared with them
 
 
+class ExplanationFrames(NamedTuple):
+    """An explanation as three tables of pandas: one row a claim, a promise, an observation."""
+
+    findings: Any
+    predictions: Any
+    observations: Any
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Shown):
     """Theory and run of one problem side by side: what `explain` returns.
 
     Attributes
@@ -135,6 +145,29 @@ class Explanation:
 
         with writing(path, ".html", ".htm") as file:
             file.write_text(page(self), encoding="utf-8")
+
+    def show(self) -> None:
+        """Show the whole page in a notebook; anywhere else print the text."""
+        from .notebook import show
+
+        show(self)
+
+    def to_pandas(self) -> ExplanationFrames:
+        """Everything that was found as three tidy tables for pandas: ``findings``, ``predictions``, ``observations``.
+
+        Examples
+        --------
+        >>> tables = explain([[2, 1], [-3, -1]], [1, -1], width=6, progress=False).to_pandas()
+        >>> tables.findings.columns.tolist(), len(tables.findings) > 80
+        (['claim', 'paper', 'applies', 'statement', 'failing', 'assumed'], True)
+        """
+        findings = [{**_some(f, "claim", "paper", "applies", "statement"), **_reasons(f)} for f in self.findings]
+        predictions = [
+            {**_some(p, "claim", "paper", "text", "margin", "probability"), **_numbers(p)} for p in self.predictions
+        ]
+        names = ("claim", "consistent", "contradicts", "measured", "predicted", "where", "text")
+        observations = [{**_some(o, *names), "needs": "; ".join(o.needs)} for o in self.observations]
+        return ExplanationFrames(*(_rows(part) for part in (findings, predictions, observations)))
 
     def __repr__(self) -> str:
         s = self.summary
@@ -264,6 +297,25 @@ class _Cut:
         """Remember why something is missing."""
         self.interrupted |= isinstance(error, Interrupted)
         self.troubles.insert(len(self.troubles) if place is None else place, str(error))
+
+
+# -- as tables -------------------------------------------------------------------------------------------
+
+
+def _some(item: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names}
+
+
+def _reasons(finding: Finding) -> dict[str, Any]:
+    return {"failing": "; ".join(c.name for c in finding.failing), "assumed": "; ".join(finding.needs)}
+
+
+def _numbers(prediction: Prediction) -> dict[str, Any]:
+    return {"bounds": len(prediction.bounds), "assumed": "; ".join(prediction.needs)}
+
+
+def _rows(rows: list[dict[str, Any]]) -> Any:
+    return frame({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
 
 
 # -- as plain values -------------------------------------------------------------------------------------

@@ -86,10 +86,7 @@ def plot_limit(end: Limit, path: str | Path | None = None) -> Figure:
     left, middle, right, *more = figure.subplots(1, len(ratios), width_ratios=ratios)
     for axes in more:
         _draw_plateaus(axes, end)
-    if end.problem.data.d == 2:
-        _draw_plane(left, end)
-    else:
-        _draw_cosines(left, end)
+    draw_limit(left, end)
     _draw_shares(middle, end)
     _draw_sample_margins(right, end)
     words = {"margin": "limit of the direction", "stall": "limit of a flow that stalls", "rest": "where the flow rests"}
@@ -150,6 +147,11 @@ def _draw_events(axes: Any, run: Trajectory, width: float) -> None:
 
 
 # -- panels of a limit -----------------------------------------------------------------------------------
+
+
+def draw_limit(axes: Any, end: Limit) -> None:
+    """Draw the limit directions: in the plane with the samples and the boundary, else the cosines between them."""
+    (_draw_plane if end.problem.data.d == 2 else _draw_cosines)(axes, end)
 
 
 def _draw_plane(axes: Any, end: Limit) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..deep import Watch
 from ..dynamics import Alignment, Limit, Trajectory
 from ..problem import Dataset, ProblemError
 from .alignment import plot_alignment
 from .explanation import Explanation
 from .flow import plot_flow, plot_limit
 from .panels import samples
-from .pictures import check_picture, written
+from .pictures import axis_labels, check_picture, written
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +23,7 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
 
     Parameters
     ----------
-    result : Trajectory, Limit, Alignment, Explanation or Dataset
+    result : Trajectory, Watch, Limit, Alignment, Explanation or Dataset
         A run is drawn over time (`plot_flow`), a limit by its groups (`plot_limit`), an early phase by its sectors
         (`plot_alignment`); an explanation as its limit, or as its run where there is no limit; a dataset as points
         (the last two: data in the plane).
@@ -42,6 +43,8 @@ def plot(result: Any, path: str | Path | None = None) -> Figure:
     """
     if isinstance(result, Explanation):
         result = result.limit if result.limit is not None else result.trajectory
+    if isinstance(result, Watch):
+        result = result.trajectory()
     if isinstance(result, Trajectory):
         return plot_flow(result, path)
     if isinstance(result, Limit):
@@ -67,7 +70,7 @@ def _plot_points(data: Dataset, path: str | Path | None) -> Figure:
     words = f"{data.positives.size} positive", f"{data.negatives.size} negative"
     samples(axes, data.X, data.y, 90.0, 2.2, words)
     axes.plot(0, 0, "k.", ms=4)
-    axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=data.name or "")
+    axes.set(aspect="equal", title=data.name or "", **axis_labels(data))
     axes.margins(0.15)
     axes.legend(loc="best", fontsize=8, framealpha=0.9)
     return written(figure, path)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..problem import Network
 from ..problem.plain import plain
+from ..problem.show import Shown
 from ..problem.types import Array, Index
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _WIDTH = 160
 T = TypeVar("T")
 
 
-class Lines(list[T]):
+class Lines(list[T], Shown):
     """A list that is printed one item a line.
 
     >>> Lines([1, 2])

@@ -13,6 +13,7 @@ from ...data import takes_data
 from ...problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError
 from ...problem import time_limit as within
 from ...problem.checks import is_number
+from ...problem.show import Shown
 from ...problem.types import Array, Signs
 from ...problem.words import count
 from ...sectors.hyperplanes import surfaces
@@ -37,7 +38,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Alignment:
+class Alignment(Shown):
     r"""The early phase of a problem, solved: what `align` returns.
 
     All times are in the clock of the problem (its loss and reduction).

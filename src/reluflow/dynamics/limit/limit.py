@@ -13,6 +13,7 @@ from ...margins import KKT, GlobalMargin
 from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ...problem import time_limit as within
 from ...problem.checks import is_number
+from ...problem.show import Shown
 from ...problem.types import Array
 from ...problem.words import count
 from ..early.alignment import Alignment
@@ -32,7 +33,7 @@ _TOUCH = 1e-9  # part of the largest margin of any network by which one that att
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Limit:
+class Limit(Shown):
     r"""The limit of :math:`\theta/|\theta|`, or why there is none.
 
     Attributes

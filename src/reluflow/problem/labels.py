@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..problem.checks import is_number
-from ..problem.errors import DataError
+import numpy as np
+import numpy.typing as npt
+
+from .checks import is_number
+from .errors import DataError
 
 Labels = Mapping[Any, int]
+
+_NAMES = ("y", "label", "labels", "target", "class")
 
 
 def signs(found: Mapping[Any, str], labels: Labels | None, where: str) -> dict[Any, float]:
@@ -40,6 +45,29 @@ def signs(found: Mapping[Any, str], labels: Labels | None, where: str) -> dict[A
     if len(result) < len(found):
         raise DataError(_complaint(found, known, labels, where))
     return result
+
+
+def signed(y: npt.NDArray[Any], labels: Labels | None, where: str) -> npt.NDArray[np.float64]:
+    """Turn the labels of an array into -1 and +1."""
+    if y.ndim != 1:
+        raise DataError(f"{where} has shape {y.shape}; a one-dimensional array of labels is needed, e.g. y.ravel().")
+    if y.dtype.kind not in "biufUS":
+        raise DataError(f"{where} has dtype {y.dtype}; labels are numbers or texts.")
+    values, first, back = np.unique(y, return_index=True, return_inverse=True)
+    plain_values = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in values.tolist()]
+    order = np.argsort(first)
+    found = {plain_values[k]: f"index {first[k]}" for k in order}
+    sign = signs(found, labels, where)
+    return np.array([sign[v] for v in plain_values], dtype=np.float64)[back]
+
+
+def find_label(names: Sequence[str], where: str, left_out: Sequence[int] = ()) -> int:
+    """Return the position of the one column that is called as labels are, else of the last."""
+    named = [k for k, name in enumerate(names) if name.lower() in _NAMES and k not in left_out]
+    if len(named) > 1:
+        which = " and ".join(f"column {k + 1} ({names[k]!r})" for k in named)
+        raise DataError(f"{where}: {which} may both be the label; say label=... (--label).")
+    return named[0] if named else len(names) - 1
 
 
 def _sign(value: Any) -> float | None:
