@@ -6,11 +6,11 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from helpers.draws import drawn, error, log_time_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reluflow as rf
+from helpers.draws import drawn, error, log_time_of
 from reluflow.dynamics.flow import adams
 from reluflow.dynamics.flow.roots import first_root
 
