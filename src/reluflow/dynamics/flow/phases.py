@@ -251,7 +251,7 @@ class Coupled:
         with np.errstate(over="ignore"):
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
         fold, q = age / self.adams.h, self.margins()
-        self.slow = self.slow + 1 if fold > _FOLD else 0
+        self.slow = self.slow + 1 if self.t / self.adams.h > _FOLD else 0  # of the age of the phase
         long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
