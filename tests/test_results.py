@@ -50,7 +50,7 @@ def same(one, other):
     if hasattr(one, "keys"):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
     if dataclasses.is_dataclass(one):
-        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one) if f.compare)
     if hasattr(one, "__dict__") or hasattr(one, "__slots__"):
         names = [*getattr(one, "__dict__", ()), *getattr(one, "__slots__", ())]
         return all(same(getattr(one, name), getattr(other, name)) for name in names)

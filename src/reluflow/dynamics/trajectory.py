@@ -120,8 +120,8 @@ class Trajectory(Shown):
     phases: tuple[Phase, ...] = ()
     method: str = "flow"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    early: Alignment | None = None
-    dense: Dense | None = None
+    early: Alignment | None = field(default=None, compare=False)
+    dense: Dense | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         T, p, d = self.log_time.size, self.problem.net.p, self.problem.net.d

@@ -16,7 +16,7 @@ from .adams import Adams
 from .dense import Rows
 from .events import root
 from .field import Geometry
-from .phases import FITTED, Goal, Moved, Why, difference, later
+from .phases import FITTED, Goal, Moved, Why, difference, implicit_pays, later
 from .state import State, moving, pattern_of
 
 #: Tolerances from here on are met without locating events.
@@ -122,7 +122,7 @@ class Blind:
     def verdict(self, goal: Goal) -> Why | None:
         """Whether the data are fitted: from there on steps are implicit."""
         with np.errstate(over="ignore"):
-            age = np.exp(min(self.log_time, 600.0))
-        if age > 100 * self.stepper.h_abs and self.margins().min() > FITTED and self.log_time < goal.log_time:
-            return "late"
-        return None
+            fold = float(np.exp(min(self.log_time, 600.0))) / self.stepper.h_abs
+        q = self.margins()
+        fitted = q.min() > FITTED and self.log_time < goal.log_time
+        return "late" if fitted and implicit_pays(self.geometry, goal, self.log_time, q, fold, 0.0) else None

@@ -30,7 +30,7 @@ _LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this m
 #: Shortest early phase worth its price, in e-folds of the neurons: a crossing costs a tenth of one in the coupled phase
 #: (2 against 20 microseconds at n = 500, d = 20), but all of them are followed to the end.
 _FOLDS = 0.5
-_COARSEST = 0.1  # largest tolerance
+_COARSEST = 0.03  # largest tolerance
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
 
 
@@ -134,7 +134,7 @@ def flow(
         When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them.
         Default: log t = 100.
     rtol : float
-        Accuracy of directions, log-norms and log t, between 1e-12 and 1e-1. From 1e-3 on events are not located until
+        Accuracy of directions, log-norms and log t, between 1e-12 and 0.03. From 1e-3 on events are not located until
         the data are fitted (``settings`` says so), which is faster by far and good for a first look.
     max_steps : int
         Most steps of integration in all.

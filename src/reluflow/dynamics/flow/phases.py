@@ -255,9 +255,7 @@ class Coupled:
         long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
-            ahead = min(goal.log_time - self.log_time, self.geometry.problem.log_loss_of(q) - goal.log_loss)
-            pays = fold * ahead * (1.0 - _EVENT * self.busy) > _WHOLE
-            return "late" if pays or long or self.log_time > _AGED else None
+            return "late" if long or implicit_pays(self.geometry, goal, self.log_time, q, fold, self.busy) else None
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moment(self, goal: Goal, t_end: float) -> float:
@@ -441,6 +439,12 @@ class Late:
             f"those of the other points to rounding at log t = {self.log_time:.6g}, and the flow cannot be followed "
             "further; what was found so far is kept, and more neurons, or the data without these points, may be fitted."
         )
+
+
+def implicit_pays(geometry: Geometry, goal: Goal, log_time: float, q: Array, fold: float, busy: float) -> bool:
+    """Whether implicit steps to the goal are cheaper than ``fold`` explicit ones an e-fold with so many events each."""
+    ahead = min(goal.log_time - log_time, geometry.problem.log_loss_of(q) - goal.log_loss)
+    return fold * ahead * (1.0 - _EVENT * busy) > _WHOLE or log_time > _AGED
 
 
 def named(points: Sequence[int] | Index) -> str:
