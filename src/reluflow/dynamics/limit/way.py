@@ -17,7 +17,9 @@ from .gates import CLOSE
 #: Log times at which the patterns reached are put to the test.
 _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends on the time, only on log R
-_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7
+_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
+_MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
+_GROWS = 1e-6  # ... by more than this part a time
 _SAME = 1e-9  # margins that differ by less, relatively, are one plateau
 
 
@@ -72,6 +74,7 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
+        self._margin = 0.0  # normalised, at the end of the last round
 
     @property
     def run(self) -> Trajectory:
@@ -82,7 +85,7 @@ class Way:
         """Follow the flow to the next stage; False if there is none."""
         ahead = self._ahead()
         if not ahead:
-            if self.last < TIME_ENOUGH or self.rounds >= _ROUNDS:
+            if self.last < TIME_ENOUGH or self.rounds >= (_MOST_ROUNDS if self._grows() else _ROUNDS):
                 return False
             self._shrink()
             ahead = self._ahead()
@@ -96,6 +99,12 @@ class Way:
             self.march.recorder = self.recorder
             self.march.forget()
         return self.march
+
+    def _grows(self) -> bool:
+        """Whether the margin is larger than a round ago, at the same size of the network: slowly, but it moves."""
+        run, before = self.run, self._margin
+        self._margin = float(run.network(-1).normalized_margin(run.problem.data, run.problem.train))
+        return self._margin > before * (1 + _GROWS)
 
     def _ahead(self) -> list[float]:
         return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
