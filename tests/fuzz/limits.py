@@ -165,9 +165,7 @@ def compare(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict) -> 
         floor = problem.weight * len(verdict.lost) * float(problem.loss.value(0.0))
         if abs(found.loss_floor - floor) > 1e-9 * floor:
             return Outcome("disagree", f"{mine}, floors {found.loss_floor:.6g} and {floor:.6g}", plateaus)
-    # A stall with neurons that slide on a lost point has the margin of the flow, not of its limit, and says so.
-    near = 10 * SAME if any(item.name == "exact" for item in found.evidence) else SAME
-    if abs(found.margin - verdict.margin) > near * verdict.margin:
+    if abs(found.margin - verdict.margin) > SAME * verdict.margin:
         return Outcome("disagree", mine, plateaus)
     longest = max((end - start for _, start, end in verdict.plateaus), default=0.0)
     return Outcome("agree", found.kind, plateaus, missed=longest > 10 and plateaus == 0)

@@ -74,6 +74,7 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
+        self.coming: set[int] = set()  # neurons that ended plateaus
         self._margin = 0.0  # normalised, at the end of the last round
 
     @property
@@ -119,6 +120,7 @@ class Way:
         begins = 2 * float(run.log_norm[near]) + self.skipped
         if self.plateaus and abs(self.plateaus[-1].margin / margin - 1) < _SAME:
             begins = self.plateaus.pop().log_r_from
+        self.coming.add(future.first)
         self.plateaus.append(Plateau(margin, network, begins, ends, future.first, future.point))
         # log t is about R times the margin.
         if self.last >= TIME_ENOUGH and log_R + 2 * future.arrival + np.log(margin) > np.log(self.last):
