@@ -26,6 +26,7 @@ _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the n
 WALL = 1e-9  #: |cos| below this is on a hyperplane
 _SAME = 1e-9  # margins that differ by less, relatively, are equal
 _RANK = 1e-9  # singular values below this, of rows of length one, are 0
+_MET = 1e-12  # a least-distance problem whose residual is below this has its wish
 _TIGHT = 1e-9  # dual norms this near to 1 allow a group to live; multipliers below this part of the largest are 0
 
 
@@ -220,7 +221,7 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
     held = found.multipliers > _TIGHT * found.multipliers.max()
     t = found.norms[tight]
-    N = null_space(gains[held], rcond=1e-9)
+    N = null_space(gains[held], rcond=_RANK)
     if N.shape[1] == 0:
         return found.norms
     wanted = N.T @ (shares[tight] / shares[tight].sum() * found.value - t)
@@ -229,7 +230,7 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     E, f = np.vstack([A.T, b]), np.append(np.zeros(N.shape[1]), 1.0)
     weights, _ = nnls(E, f, maxiter=50 * E.shape[1])
     r = E @ weights - f
-    z = wanted if abs(r[-1]) < 1e-12 else wanted - r[:-1] / r[-1]
+    z = wanted if abs(r[-1]) < _MET else wanted - r[:-1] / r[-1]
     out = found.norms.copy()
     out[tight] = np.maximum(t + N @ z, 0.0)
     return out

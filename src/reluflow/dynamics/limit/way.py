@@ -20,7 +20,7 @@ TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends 
 _ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
 _MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
 _GROWS = 1e-6  # ... by more than this part a time
-_SAME = 1e-9  # margins that differ by less, relatively, are one plateau
+_SAME = 1e-9  # margins that differ by less, relatively, are one plateau, and times are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,9 @@ class Way:
         return self._margin > before * (1 + _GROWS)
 
     def _ahead(self) -> list[float]:
-        return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
+        """Stages to come; once the time is not known, the end of a round alone: before, R has not grown enough."""
+        stages = (self.last,) if self.rounds else (*_STAGES, self.last)
+        return [s for s in stages if self.reached.log_time * (1 + _SAME) < s <= self.last]
 
     def leave(self, margin: float, network: Network, future: Future) -> str:
         """Note a plateau, and go to its end if that is out of reach in time; return what it is in words."""
