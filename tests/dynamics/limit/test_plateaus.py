@@ -211,6 +211,7 @@ def test_the_judge_goes_through_a_chain():
     c = np.cos(np.radians([75, 72]))
     assert [m for m, _, _ in verdict.plateaus] == pytest.approx([1 / (2 / c).sum(), 1 / (4 + 2 / c[1])], rel=1e-5)
 
+
 # -- points that are found again -----------------------------------------------------------------------
 
 

@@ -177,8 +177,8 @@ def _follow(
     for j in np.flatnonzero(ties):
         if not _joins(living, early.direction[j], float(early.signs[j])):
             return _undecided(small, rates, f"neuron {small[j]} ends with exactly the rate of the network")
-    for j in (j for j, fate in enumerate(early.fates) if fate == "stuck"):
-        if why := _knife_edge(geometry, state, multipliers, early, int(small[j]), j, lost):
+    for which in (k for k, fate in enumerate(early.fates) if fate == "stuck"):
+        if why := _knife_edge(geometry, state, multipliers, early, int(small[which]), which, lost):
             return _undecided(small, rates, why)
     with np.errstate(divide="ignore", invalid="ignore"):
         arrival = np.where((rates > 1) & ~ties, (whole - early.log_amplitude) / (rates - 1), np.inf)
@@ -237,9 +237,7 @@ def _knife_edge(
     ends = _under(
         geometry,
         multipliers,
-        Network.from_polar(
-            U, np.full(len(U), state.log_w[j]), log_a, np.full(len(U), state.sign[j]), geometry.slope
-        ),
+        Network.from_polar(U, np.full(len(U), state.log_w[j]), log_a, np.full(len(U), state.sign[j]), geometry.slope),
     )
     sees = lost.size and geometry.slope == 0 and np.isfinite(_sees(ends, X[lost])[0])
     if not sees and (ends.growth <= 1 + _TIE).all():
@@ -283,8 +281,8 @@ def _undecided(small: Index, rates: Array, why: str) -> Future:
 def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
     """First moment at which a neuron comes to see one of some points: the moment, the neuron, the point.
 
-    Paths are straight between events, so a change of side shows at the events or in the end, and the moment lies between.
-    One that only touches the hyperplane, in the limit, does not cross it.
+    Paths are straight between events, so a change of side shows at the events or in the end, and the moment lies
+    between. One that only touches the hyperplane, in the limit, does not cross it.
     """
     size = np.linalg.norm(X, axis=1)
     best = (np.inf, -1, -1)
