@@ -268,7 +268,7 @@ def _lost(way: Way, found: Lost) -> Limit | str:
     """Answer for a stall in which neurons slide on a lost point: exact floor, direction of the flow."""
     problem, run, state = way.march.geometry.problem, way.recorder.result(), way.reached.state
     live = np.setdiff1d(np.arange(problem.data.n), found.points)
-    by = grown(way.run, live)[0] * way.calm
+    by = grown(way.run, live)[0]
     if by < QUIET**2:
         return f"neurons slide on points that are lost, and |theta|^2 grew only by {by:.3g} since the last event"
     floor = float(problem.weight * found.points.size * problem.loss.value(0.0))

@@ -75,7 +75,6 @@ class Way:
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
         self.coming: set[int] = set()  # neurons that ended plateaus
-        self.calm = 1.0  # by how much R grew in the rounds before this one since anything happened
         self._margin = 0.0  # normalised, at the end of the last round
 
     @property
@@ -139,7 +138,6 @@ class Way:
         """Make the network smaller, all neurons by the same factor."""
         frozen, state = self.march.geometry.frozen, self.reached.state
         by = float(np.log(self.last / _STAGES[1])) * (1.0 if frozen else 0.5)
-        self.calm = self.calm * self.last / _STAGES[1] if self.rounds and not self.run.events.size else 1.0
         log_a = state.log_a if frozen else state.log_a - by
         self._restart(replace(state, log_w=state.log_w - by, log_a=log_a), _STAGES[1])
         self.skipped += 2 * by
