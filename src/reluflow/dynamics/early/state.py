@@ -115,11 +115,12 @@ def new_neuron(m: int, d: int) -> Neuron:
     """Allocate the state; a neuron is put into it by the kernel."""
     most = min(m, d)
     now, tally = (np.zeros(1, kind).view(np.recarray)[0] for kind in (NOW, TALLY))
-    vectors = {name: np.zeros(d) for name in ("w", "c", "old", "saved")}
-    numbers = {name: np.zeros(m) for name in ("side", "g", "was", "z", "rate", "at", "age", "key", "step", "saved_g")}
-    lists = {name: np.zeros(m, np.int64) for name in ("seen_at", "on", "held", "place", "heap", "seen", "saved_held")}
-    Q, R = np.empty((most, d)), np.empty((most, most))
-    return Neuron(**vectors, **numbers, **lists, Q=Q, R=R, now=now, tally=tally)
+    sizes = dict.fromkeys(("w", "c", "old", "saved"), d)
+    sizes |= dict.fromkeys(("side", "g", "was", "z", "rate", "at", "age", "key", "step", "saved_g"), m)
+    lists = ("seen_at", "on", "held", "place", "heap", "seen", "saved_held")
+    arrays: dict[str, Any] = {name: np.zeros(size) for name, size in sizes.items()}
+    arrays |= {name: np.zeros(m, np.int64) for name in lists}
+    return Neuron(**arrays, Q=np.empty((most, d)), R=np.empty((most, most)), now=now, tally=tally)
 
 
 def new_log(rows: int, entries: int) -> Log:
