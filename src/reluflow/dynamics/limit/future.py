@@ -20,7 +20,7 @@ import numpy as np
 
 from ...problem import Dataset, Network, Problem, ReluflowError, Stopped
 from ...problem.types import Array, Index
-from ...sectors.exact.rationals import as_rationals, multiple
+from ...sectors.exact import as_rationals, multiple
 from ..early.alignment import Alignment, Branch, align
 from ..flow.events import TINY
 from ..flow.field import Geometry
