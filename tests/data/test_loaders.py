@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import struct
+import zipfile
 from fractions import Fraction
 
 import numpy as np
@@ -467,3 +468,29 @@ def test_plain_values_survive_json():
     value = {"r": Result(np.array([[1.5, np.nan]]), -np.inf), 2: [np.int64(3), np.bool_(True), Kind.A, Path("p"), {1}]}
     expected = {"r": {"w": [[1.5, "nan"]], "gap": "-inf"}, "2": [3, True, "a", "p", [1]]}
     assert json.loads(json.dumps(plain(value), allow_nan=False)) == expected
+
+
+def spoilt(path, name, **arrays):
+    """Write an NPZ file in which one array has a good header and cannot be unpacked."""
+    np.savez(path, **arrays)
+    with zipfile.ZipFile(path) as archive:
+        begins = archive.getinfo(f"{name}.npy").header_offset
+    whole = bytearray(path.read_bytes())
+    content = arrays[name].tobytes()
+    whole[whole.index(content, begins) + len(content) - 1] ^= 1  # the sum of the archive does not fit any more
+    path.write_bytes(whole)
+    return path
+
+
+def test_what_is_not_needed_is_not_unpacked(tmp_path):
+    # A small file may hold gigabytes of zeros: neither arrays nobody asks for are unpacked, nor points without labels.
+    n = 20_000
+    X, y, other = 1 + np.arange(2.0 * n).reshape(n, 2), np.tile([1.0, -1.0], n // 2), np.arange(5.0 * n)
+    assert load(spoilt(tmp_path / "other.npz", "other", X=X, y=y, other=other)) == Dataset(X, y)
+    with pytest.raises(DataError, match="CRC"):
+        load(spoilt(tmp_path / "X.npz", "X", X=X, y=y))
+    with pytest.raises(DataError, match=r"holds 0\.0"):
+        load(spoilt(tmp_path / "y.npz", "X", X=X, y=0 * y))
+    for shape in ((), (3,), (n + 1, 1)):
+        with pytest.raises(DataError, match="one label a row is needed"):
+            load(spoilt(tmp_path / "shape.npz", "X", X=X, y=np.ones(shape)))

@@ -41,7 +41,7 @@ class TooLong(Exception):
 
 
 class Outcome(NamedTuple):
-    """What came of a problem: agree, disagree, undecided, unsure, refused or slow; and in words."""
+    """What came of a problem: agree, disagree, branch, undecided, unsure, refused or slow; and in words."""
 
     what: str
     text: str
@@ -155,6 +155,14 @@ def compare(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict) -> 
     if verdict.kind == "unsure":
         return Outcome("unsure", verdict.why, plateaus)
     mine = f"limit {found.kind} {found.margin:.7g}, judge {verdict.kind} {verdict.margin:.7g}"
+    out = _held_against(problem, found, verdict, mine)
+    if out.what == "disagree" and any(item.name == "branches" for item in found.evidence):
+        return out._replace(what="branch")  # the flow is not unique there, which was said: each took another way
+    return out
+
+
+def _held_against(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict, mine: str) -> Outcome:
+    plateaus = len(found.plateaus)
     if (found.kind == "rest") != (verdict.kind == "unfit"):
         return Outcome("disagree", f"{mine} ({verdict.why})", plateaus)
     if found.kind == "rest":
@@ -165,9 +173,7 @@ def compare(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict) -> 
         floor = problem.weight * len(verdict.lost) * float(problem.loss.value(0.0))
         if abs(found.loss_floor - floor) > 1e-9 * floor:
             return Outcome("disagree", f"{mine}, floors {found.loss_floor:.6g} and {floor:.6g}", plateaus)
-    # A stall with neurons that slide on a lost point has the margin of the flow, not of its limit, and says so.
-    near = 10 * SAME if any(item.name == "exact" for item in found.evidence) else SAME
-    if abs(found.margin - verdict.margin) > near * verdict.margin:
+    if abs(found.margin - verdict.margin) > SAME * verdict.margin:
         return Outcome("disagree", mine, plateaus)
     longest = max((end - start for _, start, end in verdict.plateaus), default=0.0)
     return Outcome("agree", found.kind, plateaus, missed=longest > 10 and plateaus == 0)
@@ -246,11 +252,11 @@ def main(argv: list[str] | None = None) -> int:
         counts[out.what] += 1
         met += out.plateaus
         missed += out.missed
-        if out.what in ("undecided", "unsure", "refused", "agree", "slow"):
+        if out.what not in ("disagree", "crash"):
             reasons[out.what, short(out.text)] += 1
         if out.what in ("disagree", "crash") or args.only is not None:
             print(f"{out.what} {args.seed}/{k}: {out.text}\n    {source(problem)}", flush=True)
-        elif out.what in ("undecided", "slow", "unsure"):
+        elif out.what in ("branch", "undecided", "slow", "unsure"):
             print(f"  {out.what} {args.seed}/{k}: {out.text}", flush=True)
     total = sum(counts.values())
     print(f"{total} problems in {time.time() - began:.0f} s: " + ", ".join(f"{v} {k}" for k, v in counts.most_common()))

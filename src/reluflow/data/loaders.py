@@ -21,6 +21,7 @@ from ..problem.files import Shapes, npy_header, read_npz, replacing
 from ..problem.frames import signs_of, split
 from ..problem.labels import Labels, signed
 from ..problem.plain import plain
+from ..problem.words import count
 from .files import as_path, check_bytes, check_file, open_bytes, reading
 from .foreign import check_kind, frame_reader, read_frame
 from .idx import as_pair, looks_like_idx, read_images, select
@@ -244,12 +245,14 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
     _check_members(file)
 
     def fit(shapes: Shapes) -> None:
-        if len(shapes["X"]) == 2 and len(shapes["y"]) == 1 and shapes["X"][0] != shapes["y"][0]:
-            raise DataError(
-                f"{file}: X has {shapes['X'][0]} rows but y has {shapes['y'][0]} labels; one label a row is needed."
-            )
+        if shapes["X"][:1] != shapes["y"][:1]:
+            rows, given = (count(math.prod(shapes[key][:1]), word) for key, word in (("X", "row"), ("y", "label")))
+            raise DataError(f"{file}: X has {rows} but y has {given}; one label a row is needed.")
 
-    arrays = read_npz(file, ("X", "y"), DataError, fit)
+    # Labels that are none are noticed before the points are unpacked.
+    small = read_npz(file, ("X", "y"), DataError, fit, also=(), skip=("X",))
+    y = signed(small["y"], labels, f"{file}, array y")
+    arrays = read_npz(file, ("X",), DataError, also=("name", "parameters", "transform", "names"))
     about = _texts(arrays, ("name", "parameters", "transform"))
     for key in ("parameters", "transform"):
         if key in about:
@@ -265,7 +268,7 @@ def _read_npz(file: Path, labels: Labels | None) -> tuple[npt.NDArray[Any], npt.
         if arrays["names"].dtype.kind != "U" or arrays["names"].ndim != 1:
             raise DataError(f"{file}: the array 'names' is not a list of texts; numpy.array(['a', 'b']) is one.")
         about["names"] = arrays["names"].tolist()
-    return arrays["X"], signed(arrays["y"], labels, f"{file}, array y"), about
+    return arrays["X"], y, about
 
 
 def _texts(arrays: Mapping[str, npt.NDArray[Any]], keys: Sequence[str]) -> dict[str, Any]:

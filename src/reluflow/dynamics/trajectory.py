@@ -371,7 +371,8 @@ class Trajectory(Shown):
         import json
 
         need = ("X", "y", "W", "a", "log_time", "log_loss", "directions", "log_norms", "log_outs", "signs", "text")
-        found = read_npz(path, need=need, error=ProblemError)
+        also = ("slope", "log_scale", "log_scale_out", "events")
+        found = read_npz(path, need=need, error=ProblemError, also=also)
         try:
             text = json.loads(str(found["text"]))
             scales = {

@@ -27,11 +27,14 @@ def read_npz(
     need: tuple[str, ...],
     error: type[ReluflowError],
     fit: Callable[[Shapes], None] | None = None,
+    also: tuple[str, ...] | None = None,
+    skip: tuple[str, ...] = (),
 ) -> dict[str, npt.NDArray[Any]]:
     """Read the arrays of an NPZ file without ever unpickling, or say what is wrong with it.
 
     The headers are read first: arrays that are too large together, or whose shapes do not ``fit``, are refused before
-    anything is unpacked. A small file may hold gigabytes of zeros.
+    anything is unpacked. A small file may hold gigabytes of zeros: with ``also`` only what is needed and what it names,
+    if it is there, is unpacked, and what ``skip`` names is not.
     """
     file = Path(path)
     try:
@@ -42,7 +45,9 @@ def read_npz(
             shapes = _npz_shapes(file, archive, error)
             if fit is not None and all(name in shapes for name in need):
                 fit(shapes)
-            arrays = {name: archive[name] for name in archive.files}
+            there = sorted(archive.files)
+            wanted = there if also is None else [name for name in there if name in (*need, *also)]
+            arrays = {name: archive[name] for name in wanted if name not in skip}
     except FileNotFoundError:
         raise error(f"there is no file {file}; check the name and the folder.") from None
     except IsADirectoryError:
@@ -53,10 +58,10 @@ def read_npz(
         pickled = "pickle" in str(exc).lower()
         why = "it holds Python objects, which are never unpickled; save plain numeric arrays" if pickled else str(exc)
         raise error(f"{file} cannot be read as NPZ: {why}.") from None
-    missing = [name for name in need if name not in arrays]
+    missing = [name for name in need if name not in there]
     if missing:
         remedy = f"numpy.savez(path, {', '.join(f'{m}={m}' for m in need)})"
-        raise error(f"{file} has arrays {sorted(arrays)} but {', '.join(missing)} is missing; {remedy} writes them.")
+        raise error(f"{file} has arrays {there} but {', '.join(missing)} is missing; {remedy} writes them.")
     return arrays
 
 

@@ -312,7 +312,8 @@ class Network:
                     "(neurons,) are needed; Network.save writes such a file."
                 )
 
-        arrays = read_npz(path, need=("W", "a"), error=ProblemError, fit=fit)
+        also = ("slope", "log_scale", "log_scale_out")
+        arrays = read_npz(path, need=("W", "a"), error=ProblemError, fit=fit, also=also)
         scales = {k: _scalar_or_vector(arrays[k]) for k in ("log_scale", "log_scale_out") if k in arrays}
         slope = _scalar_or_vector(arrays["slope"]) if "slope" in arrays else 0.0
         return Network(arrays["W"], arrays["a"], slope, **scales)

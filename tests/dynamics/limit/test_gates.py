@@ -114,8 +114,8 @@ def test_a_doctored_candidate_is_not_accepted(gate, problem, doctor, monkeypatch
     honest = limit_module.candidate
     look = accepted(problem, monkeypatch)
 
-    def doctored(geometry, state):
-        found = honest(geometry, state)
+    def doctored(*given):
+        found = honest(*given)
         return doctor(look._replace(found=found)).found if hasattr(found, "groups") else found
 
     monkeypatch.setattr(limit_module, "candidate", doctored)

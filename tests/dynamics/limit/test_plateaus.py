@@ -107,6 +107,15 @@ def test_a_small_neuron_takes_over(angle, slope):
     assert not symmetric or best.lower == pytest.approx(margin, rel=1e-6)
 
 
+def test_a_take_over_may_be_slow():
+    # From a thousandth of the norm on it takes log R = 8/(rate - 1) = 150 to be seen, and as long again to settle.
+    plateau, rate, margin, _ = wide_pair_numbers(61.8, 0.0068)
+    assert 1.05 < rate < 1.06
+    found = rf.limit(wide_pair(61.8, 0.0068, -1.4), optimum=False)
+    assert found.margin == pytest.approx(margin, rel=1e-9)
+    assert [p.margin for p in found.plateaus] == pytest.approx([plateau], rel=1e-9)
+
+
 @pytest.mark.parametrize(("angle", "slope"), [(55, 0.01), (30, 0.1)], ids=str)
 def test_a_small_neuron_that_is_too_slow_changes_nothing(angle, slope):
     plateau, rate, *_ = wide_pair_numbers(angle, slope)
@@ -201,6 +210,58 @@ def test_the_judge_goes_through_a_chain():
     assert verdict.margin == pytest.approx(1 / 8, rel=1e-6)
     c = np.cos(np.radians([75, 72]))
     assert [m for m, _, _ in verdict.plateaus] == pytest.approx([1 / (2 / c).sum(), 1 / (4 + 2 / c[1])], rel=1e-5)
+
+
+# -- points that are found again -----------------------------------------------------------------------
+
+
+def lost_and_found(aside, larger=0.0, turn=0.0, angle=45.0, log_size=-3.0):
+    """One positive point with its neuron, and a small negative neuron that sees it, and not the negative point.
+
+    It shrinks along the positive point until it has turned to the negative one, from which it is ``aside`` away:
+    w = (e^-s, aside), and the negative point is seen from e^-s = aside tan(angle) on.
+    """
+    c, s, v = np.cos(turn), np.sin(turn), np.radians(angle)
+    turned = np.array([[c, s], [-s, c]])
+    X = np.array([[1.0, 0.0], [-np.cos(v), np.sin(v)]]) @ turned
+    W = np.array([[1.0, 0.0], [1.0, aside]]) @ turned
+    net = rf.Network(W, [1.0, -1.0 - larger], 0.0, [0.0, log_size], [0.0, log_size])
+    return rf.Problem(rf.Dataset(X, [1, -1]), net)
+
+
+@pytest.mark.parametrize(("aside", "turn", "angle"), [(1e-5, 0.0, 45.0), (1e-8, 1.0, 10.0), (1e-13, 1.0, 80.0)])
+def test_a_point_that_a_vanishing_neuron_comes_to_see_is_not_lost(aside, turn, angle):
+    found = rf.limit(lost_and_found(aside, turn=turn, angle=angle), optimum=False)
+    assert found.kind == "margin"
+    assert found.margin == pytest.approx(0.25, rel=1e-9)  # a neuron along either point, which do not see each other
+    (plateau,) = found.plateaus
+    assert (plateau.margin, plateau.neuron, plateau.sample) == (pytest.approx(0.5, rel=1e-9), 1, 1)
+    # |theta| grows like e^s from order 1 on.
+    assert plateau.log_r_to == pytest.approx(-2 * np.log(aside * np.tan(np.radians(angle))), abs=4.0)
+
+
+@pytest.mark.parametrize("larger", [1e-3, 1e-6, 1e-9])
+def test_a_neuron_that_comes_to_w_0_leaves_towards_a_lost_point(larger):
+    # It goes straight to w = 0 and gets there, for |a| > |w|. There is a way out, along the lost point: the flow takes
+    # it, and so does the limit where the flow is not followed that far.
+    found = rf.limit(lost_and_found(0.0, larger), optimum=False)
+    assert (found.kind, found.margin) == ("margin", pytest.approx(0.25, rel=1e-9))
+    assert [(p.neuron, p.sample) for p in found.plateaus] == [(1, 1)]
+    run = rf.flow(lost_and_found(0.0, 1.0), {"log_time": 50})
+    assert set(run.events["kind"]) == {"origin", "ridge"}
+    assert run.network(-1).margins(run.problem.data).min() > 0
+
+
+def test_a_neuron_that_shrinks_for_ever_only_if_it_is_exactly_on_a_ray():
+    # Balanced and exactly along the positive point it shrinks for ever; beside it by less than doubles tell in a sum
+    # with 1, it does not: the flow sees that, or nobody does.
+    for turn in (0.0, 1.0):
+        found = rf.limit(lost_and_found(0.0, turn=turn), optimum=False)
+        assert (found.kind, found.margin) == ("stall", pytest.approx(0.5, rel=1e-9))
+    found = rf.limit(lost_and_found(1e-20), optimum=False)
+    assert (found.kind, found.margin) == ("margin", pytest.approx(0.25, rel=1e-9))
+    with pytest.raises(rf.Undecided, match="every disturbance grows"):
+        rf.limit(lost_and_found(1e-100), optimum=False, max_log_time=2e3)
 
 
 # -- one dimension -------------------------------------------------------------------------------------

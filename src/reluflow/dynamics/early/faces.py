@@ -11,20 +11,7 @@ import math
 import numpy as np
 
 from .state import (
-    HEAVY,
-    HELD,
-    MANY,
-    MASS,
-    N_HELD,
-    N_ON,
-    ON,
-    PLACE,
-    SAVED_G,
-    SAVED_HELD,
-    SIGN,
-    STEP,
     TOL,
-    G,
     Neuron,
     World,
     add,
@@ -40,7 +27,7 @@ _ENUMERATE = 8  # ridges met at once whose 2^k sign choices are all tried
 @jit
 def kind(world: World, me: Neuron, k: int) -> float:
     """+1: a ridge is possible, -1: a valley, 0: nothing changes across hyperplane k."""
-    return np.sign(me.now[SIGN] * world.weights[k]) if world.slope < 1.0 else 0.0
+    return np.sign(me.now.sign * world.weights[k]) if world.slope < 1.0 else 0.0
 
 
 @jit
@@ -49,31 +36,31 @@ def sum_force(world: World, me: Neuron) -> None:
     put(1.0, world.fixed, me.c)
     mass = math.sqrt(dot(world.fixed, world.fixed))
     for k in range(me.side.size):
-        if me.per[G, k] != 0.0:
-            add(me.per[G, k], world.normals[k], me.c)
-            mass += abs(me.per[G, k])
-    put(me.now[SIGN], me.c, me.c)
-    me.now[MASS] = me.now[HEAVY] = mass
+        if me.g[k] != 0.0:
+            add(me.g[k], world.normals[k], me.c)
+            mass += abs(me.g[k])
+    put(me.now.sign, me.c, me.c)
+    me.now.mass = me.now.heavy = mass
 
 
 @jit
 def tolerance(me: Neuron) -> float:
     """Size of a component of the force that may be rounding."""
-    return float(TOL * me.now[HEAVY])
+    return float(TOL * me.now.heavy)
 
 
 @jit
 def _set(world: World, me: Neuron, k: int, active: bool) -> None:
     value = world.weights[k] if active else world.slope * world.weights[k]
-    if value != me.per[G, k]:
-        add(me.now[SIGN] * (value - me.per[G, k]), world.normals[k], me.c)
-        me.per[G, k] = value
+    if value != me.g[k]:
+        add(me.now.sign * (value - me.g[k]), world.normals[k], me.c)
+        me.g[k] = value
 
 
 @jit
 def _hold(world: World, me: Neuron, k: int) -> bool:
     """Append k to the held hyperplanes; not if its normal depends on those held."""
-    n = me.tally[N_HELD]
+    n = me.tally.held
     if n >= me.Q.shape[0]:
         return False
     q = me.Q[n]
@@ -90,21 +77,21 @@ def _hold(world: World, me: Neuron, k: int) -> bool:
         return False
     put(1.0 / size, q, q)
     me.R[n, n] = size
-    me.lists[HELD, n] = k
-    me.lists[PLACE, k] = n
-    me.tally[N_HELD] = n + 1
+    me.held[n] = k
+    me.place[k] = n
+    me.tally.held = n + 1
     return True
 
 
 @jit
 def _release(me: Neuron, j: int) -> None:
     """Take the j-th held hyperplane out; Givens rotations make R triangular again."""
-    n = me.tally[N_HELD]
-    held = me.lists[HELD]
-    me.lists[PLACE, held[j]] = -1
+    n = me.tally.held
+    held = me.held
+    me.place[held[j]] = -1
     for col in range(j, n - 1):
         held[col] = held[col + 1]
-        me.lists[PLACE, held[col]] = col
+        me.place[held[col]] = col
         for a in range(col + 2):
             me.R[a, col] = me.R[a, col + 1]
     for i in range(j, n - 1):
@@ -118,23 +105,23 @@ def _release(me: Neuron, j: int) -> None:
             up, low = me.Q[i, x], me.Q[i + 1, x]
             me.Q[i, x] = cos * up + sin * low
             me.Q[i + 1, x] = cos * low - sin * up
-    me.tally[N_HELD] = n - 1
+    me.tally.held = n - 1
 
 
 @jit
 def drop_all(me: Neuron) -> None:
     """Hold nothing."""
-    for j in range(me.tally[N_HELD]):
-        me.lists[PLACE, me.lists[HELD, j]] = -1
-    me.tally[N_HELD] = 0
+    for j in range(me.tally.held):
+        me.place[me.held[j]] = -1
+    me.tally.held = 0
 
 
 @jit
 def _towards_tangent(world: World, me: Neuron) -> bool:
     """Move the g of the held hyperplanes towards a force tangent to all of them; False if a bound stopped one."""
-    n = me.tally[N_HELD]
-    s = me.now[SIGN]
-    g, y, held = me.per[G], me.per[STEP], me.lists[HELD]
+    n = me.tally.held
+    s = me.now.sign
+    g, y, held = me.g, me.step, me.held
     for a in range(n - 1, -1, -1):
         t = -dot(me.Q[a], me.c)
         for b in range(a + 1, n):
@@ -161,7 +148,7 @@ def _towards_tangent(world: World, me: Neuron) -> bool:
         if on or off:
             _set(world, me, k, on)
             _release(me, a)
-    for a in range(me.tally[N_HELD]):  # what rounding left over
+    for a in range(me.tally.held):  # what rounding left over
         add(-dot(me.Q[a], me.c), me.Q[a], me.c)
     return True
 
@@ -173,16 +160,16 @@ def _relax(world: World, me: Neuron) -> None:
     At the minimum c.n_k = 0 where g is strictly inside, c.n_k >= 0 on the active and <= 0 on the inactive bound: the
     velocity that the inclusion allows, and the only one (PL-LA3, ALG-EARLY).
     """
-    for _ in range(100 + 20 * me.tally[N_ON]):
-        if me.tally[N_HELD] > 0 and not _towards_tangent(world, me):
+    for _ in range(100 + 20 * me.tally.on):
+        if me.tally.held > 0 and not _towards_tangent(world, me):
             continue
         worst, who = tolerance(me), -1
-        for j in range(me.tally[N_ON]):
-            k = me.lists[ON, j]
-            if me.lists[PLACE, k] >= 0 or kind(world, me, k) >= 0:
+        for j in range(me.tally.on):
+            k = me.on[j]
+            if me.place[k] >= 0 or kind(world, me, k) >= 0:
                 continue
             push = dot(world.normals[k], me.c)
-            if me.per[G, k] == world.weights[k]:
+            if me.g[k] == world.weights[k]:
                 push = -push
             if push > worst:
                 worst, who = push, k
@@ -195,11 +182,11 @@ def _fits(world: World, me: Neuron, correct: bool) -> bool:
     """Whether every ridge met is on the side the force points to; put it there if asked."""
     tol = tolerance(me)
     fits = True
-    for j in range(me.tally[N_ON]):
-        k = me.lists[ON, j]
+    for j in range(me.tally.on):
+        k = me.on[j]
         if kind(world, me, k) > 0:
             push = dot(world.normals[k], me.c)
-            active = me.per[G, k] == world.weights[k]
+            active = me.g[k] == world.weights[k]
             if push < -tol if active else push > tol:
                 fits = False
                 if correct:
@@ -212,16 +199,16 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
     """Whether another choice of sides at the ridges met is a solution too, or there are too many to be sure."""
     if ridges > _ENUMERATE:
         return True
-    n, found = me.tally[N_HELD], False
-    put(1.0, me.per[G], me.per[SAVED_G])
+    n, found = me.tally.held, False
+    put(1.0, me.g, me.saved_g)
     put(1.0, me.c, me.saved)
     for j in range(n):
-        me.lists[SAVED_HELD, j] = me.lists[HELD, j]
+        me.saved_held[j] = me.held[j]
     for choice in range(1 << ridges):
         drop_all(me)
         bit = 0
-        for j in range(me.tally[N_ON]):
-            k = me.lists[ON, j]
+        for j in range(me.tally.on):
+            k = me.on[j]
             up = False
             if kind(world, me, k) > 0:
                 up = (choice >> bit) & 1 == 1
@@ -231,11 +218,11 @@ def _several(world: World, me: Neuron, ridges: int) -> bool:
         if _fits(world, me, False) and distance(me.c, me.saved) > 1e3 * tolerance(me):
             found = True
             break
-    put(1.0, me.per[SAVED_G], me.per[G])
+    put(1.0, me.saved_g, me.g)
     put(1.0, me.saved, me.c)
     drop_all(me)
     for j in range(n):
-        _hold(world, me, me.lists[SAVED_HELD, j])
+        _hold(world, me, me.saved_held[j])
     return found
 
 
@@ -247,21 +234,21 @@ def settle(world: World, me: Neuron, arriving: bool) -> None:
     solution starts from "inactive" (phi'(0) = slope) and the other branch from "active", and whether they are the only
     ones is looked up. Taking ridges to the side the force points to raises |c|, so that it ends.
     """
-    ridges, mass = 0, me.now[MASS]
-    for j in range(me.tally[N_ON]):
-        mass += abs(world.weights[me.lists[ON, j]])
-        if kind(world, me, me.lists[ON, j]) > 0:
+    ridges, mass = 0, me.now.mass
+    for j in range(me.tally.on):
+        mass += abs(world.weights[me.on[j]])
+        if kind(world, me, me.on[j]) > 0:
             ridges += 1
-    me.now[HEAVY] = max(me.now[HEAVY], mass)
+    me.now.heavy = max(me.now.heavy, mass)
     doubtful = ridges > 1 or (ridges == 1 and not arriving)
     if ridges > 0:
-        for j in range(me.tally[N_ON]):
-            k = me.lists[ON, j]
+        for j in range(me.tally.on):
+            k = me.on[j]
             if kind(world, me, k) > 0:
                 _set(world, me, k, world.leave if doubtful else me.side[k] < 0)
-    for _ in range(10 + 4 * me.tally[N_ON]):
+    for _ in range(10 + 4 * me.tally.on):
         _relax(world, me)
         if ridges == 0 or _fits(world, me, True):
             break
-    if doubtful and me.tally[MANY] == 0 and _several(world, me, ridges):
-        me.tally[MANY] = 1
+    if doubtful and me.tally.many == 0 and _several(world, me, ridges):
+        me.tally.many = 1

@@ -21,52 +21,19 @@ from ..compiled import kept
 from .faces import drop_all, kind, settle, sum_force, tolerance
 from .search import ahead_dense, ahead_lazy, refresh, walk
 from .state import (
-    AGE,
     ALIGNED,
-    ALONG,
-    AT,
-    CAP,
-    FORCE,
     FULL,
-    HEAVY,
-    MANY,
-    MASS,
-    N_ENTRIES,
-    N_EVENTS,
-    N_HELD,
-    N_ON,
-    N_SEEN,
-    N_STALL,
-    NEXT,
-    ON,
     ON_ACTIVE,
     ON_INACTIVE,
-    OPENED,
-    OUT,
-    PATH,
-    PEAK,
-    PERP,
-    PLACE,
-    RATE,
     SADDLE,
-    SEEN,
-    SEEN_AT,
     SHRINKING,
-    SIGMA,
-    SIGN,
-    SIZE,
     SLIDING,
     STUCK,
-    TAU,
     TOL,
-    TURN,
     UNFINISHED,
-    WAS,
-    G,
     Log,
     Neuron,
     World,
-    Z,
     add,
     distance,
     dot,
@@ -104,46 +71,46 @@ def elapsed(force: float, out: float, end: float, along: float, bend: float, ste
 def _bend(me: Neuron, inv: float) -> float:
     """a^2 - along^2, the same all along a straight line."""
     if inv >= 0.0:
-        return float(me.now[PERP] ** 2 + inv)
-    return float((me.now[OUT] - me.now[ALONG]) * (me.now[OUT] + me.now[ALONG]))
+        return float(me.now.perp**2 + inv)
+    return float((me.now.out - me.now.along) * (me.now.out + me.now.along))
 
 
 @jit
 def _measure(world: World, me: Neuron, inv: float) -> None:
     """Size of w and c and their angle, at the start of a straight line."""
     now = me.now
-    now[FORCE] = math.sqrt(dot(me.c, me.c))
-    if now[FORCE] < 2.0**-20 * now[HEAVY]:  # cancelled: what is left may be old rounding
+    now.force = math.sqrt(dot(me.c, me.c))
+    if now.force < 2.0**-20 * now.heavy:  # cancelled: what is left may be old rounding
         sum_force(world, me)
-        now[FORCE] = math.sqrt(dot(me.c, me.c))
-    if now[FORCE] <= tolerance(me):
+        now.force = math.sqrt(dot(me.c, me.c))
+    if now.force <= tolerance(me):
         put(0.0, me.c, me.c)
-        now[FORCE] = 0.0
-    force = now[FORCE]
-    now[ALONG] = dot(me.w, me.c) / force if force > 0 else 0.0
-    ratio = now[ALONG] / force if force > 0 else 0.0
+        now.force = 0.0
+    force = now.force
+    now.along = dot(me.w, me.c) / force if force > 0 else 0.0
+    ratio = now.along / force if force > 0 else 0.0
     total = 0.0
     for i in range(me.w.size):
         total += (me.w[i] - ratio * me.c[i]) ** 2
-    now[PERP] = math.sqrt(total)
-    now[SIZE] = math.hypot(now[PERP], now[ALONG])
-    now[PEAK] = max(now[PEAK], now[SIZE])
+    now.perp = math.sqrt(total)
+    now.size = math.hypot(now.perp, now.along)
+    now.peak = max(now.peak, now.size)
     if force > 0.0:
-        blur = 2.0**-46 * (1.0 + now[MASS] / force)
-        if now[PERP] <= blur * now[SIZE] or me.tally[N_HELD] >= me.w.size - 1:
-            now[PERP] = 0.0  # on the ray of c, up to rounding or because nothing else is left
-            now[ALONG] = math.copysign(now[SIZE], now[ALONG])
+        blur = 2.0**-46 * (1.0 + now.mass / force)
+        if now.perp <= blur * now.size or me.tally.held >= me.w.size - 1:
+            now.perp = 0.0  # on the ray of c, up to rounding or because nothing else is left
+            now.along = math.copysign(now.size, now.along)
     if inv == 0.0 and not world.first:
-        now[OUT] = now[SIZE]
+        now.out = now.size
 
 
 @jit
 def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
     """How far the straight line goes, and what ends it."""
-    force, along, out = me.now[FORCE], me.now[ALONG], me.now[OUT]
+    force, along, out = me.now.force, me.now.along, me.now.out
     if force == 0.0:
         return np.inf, _REST
-    if me.now[PERP] == 0.0 and along < 0.0:
+    if me.now.perp == 0.0 and along < 0.0:
         if inv == 0.0 and not world.first:
             return np.inf, _REST  # w -> 0, never reached
         step, what = -along / force, _ORIGIN
@@ -152,12 +119,12 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
         what = _SURFACE if step < np.inf else _NOTHING
     if inv < 0.0 and along < 0.0 and not world.first:
         bend = _bend(me, inv)
-        if abs(bend) <= SADDLE * me.now[PEAK] ** 2:
-            if along + step * force >= -math.sqrt(SADDLE) * me.now[PEAK]:
+        if abs(bend) <= SADDLE * me.now.peak**2:
+            if along + step * force >= -math.sqrt(SADDLE) * me.now.peak:
                 return np.inf, _REST  # a and along tend to 0 together and never get there
         elif bend < 0.0:
             flip = out * out / (math.sqrt(-bend) - along) / force
-            if flip <= step + TOL * me.now[PEAK] / force:
+            if flip <= step + TOL * me.now.peak / force:
                 step, what = flip, _FLIP
     return step, what
 
@@ -165,45 +132,45 @@ def _ahead(world: World, me: Neuron, inv: float) -> tuple[float, int]:
 @jit
 def _advance(world: World, me: Neuron, inv: float, step: float, what: int) -> None:
     now = me.now
-    force, along, out, bend = now[FORCE], now[ALONG], now[OUT], _bend(me, inv)
+    force, along, out, bend = now.force, now.along, now.out, _bend(me, inv)
     if world.first:
-        now[TAU] += step / out
+        now.tau += step / out
     else:
-        now[OUT] = math.sqrt(max(0.0, out * out + force * step * (2 * along + force * step)))
+        now.out = math.sqrt(max(0.0, out * out + force * step * (2 * along + force * step)))
         if what == _FLIP:
-            now[OUT] = 0.0
+            now.out = 0.0
         elif inv >= 0.0:
-            now[OUT] = math.sqrt(bend + (along + force * step) ** 2)
-        now[TAU] += elapsed(force, out, now[OUT], along, bend, step)
-    now[SIGMA] += step
-    now[PATH] += now[SIGN] * step
+            now.out = math.sqrt(bend + (along + force * step) ** 2)
+        now.tau += elapsed(force, out, now.out, along, bend, step)
+    now.sigma += step
+    now.path += now.sign * step
     add(step, me.c, me.w)
     if what == _ORIGIN:
         put(0.0, me.w, me.w)
-    me.tally[N_STALL] = me.tally[N_STALL] + 1 if step * force <= TOL * now[SIZE] else 0
+    me.tally.stall = me.tally.stall + 1 if step * force <= TOL * now.size else 0
 
 
 @jit
 def _meet(me: Neuron, k: int) -> None:
-    me.lists[ON, me.tally[N_ON]] = k
-    me.tally[N_ON] += 1
-    me.per[Z, k] = 0.0
+    me.on[me.tally.on] = k
+    me.tally.on += 1
+    me.z[k] = 0.0
 
 
 @jit
 def _arrive(me: Neuron, dense: bool, step: float) -> None:
     """Put the neuron on the hyperplanes that it reaches, all of them at once."""
-    near, slow = TOL * (me.now[SIZE] + me.now[PEAK] / 16), tolerance(me)
-    z, r, next_one = me.per[Z], me.per[RATE], me.tally[NEXT]
+    near, slow = TOL * (me.now.size + me.now.peak / 16), tolerance(me)
+    z, r, next_one = me.z, me.rate, me.tally.next
     if dense:
         if walk(z, r, me.side, step, near, slow) > 1:
             for k in range(me.side.size):
                 if me.side[k] * z[k] <= near and -me.side[k] * r[k] > slow and k != next_one:
                     _meet(me, k)
     else:
-        for j in range(me.tally[N_SEEN]):
-            k = me.lists[SEEN, j]
-            far = abs(z[k] + r[k] * (me.now[SIGMA] - me.per[AT, k]))
+        for j in range(me.tally.seen):
+            k = me.seen[j]
+            far = abs(z[k] + r[k] * (me.now.sigma - me.at[k]))
             if far <= near and -me.side[k] * r[k] > slow and k != next_one:
                 _meet(me, k)
     _meet(me, next_one)
@@ -213,19 +180,19 @@ def _arrive(me: Neuron, dense: bool, step: float) -> None:
 def _crowd(world: World, me: Neuron) -> None:
     """Take all hyperplanes through the present place together: after many events there, and where w turns round."""
     refresh(world, me)
-    for j in range(me.tally[N_ON]):
-        me.per[Z, me.lists[ON, j]] = np.inf
+    for j in range(me.tally.on):
+        me.z[me.on[j]] = np.inf
     for k in range(me.side.size):
-        if me.side[k] != 0 and abs(me.per[Z, k]) <= 32 * TOL * me.now[PEAK]:
+        if me.side[k] != 0 and abs(me.z[k]) <= 32 * TOL * me.now.peak:
             _meet(me, k)
-    for j in range(me.tally[N_ON]):
-        me.per[Z, me.lists[ON, j]] = 0.0
+    for j in range(me.tally.on):
+        me.z[me.on[j]] = 0.0
 
 
 @jit
 def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
     """Do what the end of the line asks for, short of the new velocity; whether one hyperplane is arrived at."""
-    crowded, before = me.tally[N_STALL] >= _CROWD, me.tally[N_ON]
+    crowded, before = me.tally.stall >= _CROWD, me.tally.on
     if what == _SURFACE:
         _arrive(me, world.gram.size > 0, step)
         if crowded:
@@ -235,22 +202,22 @@ def _turn(world: World, me: Neuron, what: int, step: float) -> bool:
             if me.side[k] != 0:
                 _meet(me, k)
     else:  # the output weight changes sign: the force turns round, valleys become ridges
-        me.now[SIGN] = -me.now[SIGN]
+        me.now.sign = -me.now.sign
         put(-1.0, me.c, me.c)
         drop_all(me)
         _crowd(world, me)
-    for j in range(me.tally[N_ON]):
-        k = me.lists[ON, j]
-        me.per[WAS, k] = me.per[G, k]
+    for j in range(me.tally.on):
+        k = me.on[j]
+        me.was[k] = me.g[k]
     put(1.0, me.c, me.old)
-    return what == _SURFACE and me.tally[N_ON] == before + 1
+    return what == _SURFACE and me.tally.on == before + 1
 
 
 @jit
 def _new_side(world: World, me: Neuron, k: int, push: float) -> int:
     tol = tolerance(me)
     side = 1 if push > tol else (-1 if push < -tol else 0)
-    if kind(world, me, k) < 0 and (me.lists[PLACE, k] >= 0 or (side > 0) != (me.per[G, k] == world.weights[k])):
+    if kind(world, me, k) < 0 and (me.place[k] >= 0 or (side > 0) != (me.g[k] == world.weights[k])):
         return 0
     return side
 
@@ -269,79 +236,79 @@ def _leave(world: World, me: Neuron, log: Log) -> None:
     """Write down what the event changed, and take up the hyperplanes that are left behind."""
     dense = world.gram.size > 0
     turned = 0.0 if dense else distance(me.old, me.c)
-    first = entries = me.tally[N_ENTRIES]
+    first = entries = me.tally.entries
     stay = 0
-    me.now[TURN] += turned
-    me.tally[N_EVENTS] += 1
-    for j in range(me.tally[N_ON]):
-        k = me.lists[ON, j]
+    me.now.turn += turned
+    me.tally.events += 1
+    for j in range(me.tally.on):
+        k = me.on[j]
         push = dot(world.normals[k], me.c)
-        side, change = _new_side(world, me, k, push), me.per[G, k] - me.per[WAS, k]
+        side, change = _new_side(world, me, k, push), me.g[k] - me.was[k]
         if side != me.side[k] or change != 0.0:
             log.surface[entries, 0] = k
-            log.surface[entries, 1] = _state(world, k, me.side[k], me.per[WAS, k])
-            log.surface[entries, 2] = _state(world, k, side, me.per[G, k])
+            log.surface[entries, 1] = _state(world, k, me.side[k], me.was[k])
+            log.surface[entries, 2] = _state(world, k, side, me.g[k])
             log.change[entries] = change
             entries += 1
         if side != 0 and me.side[k] == 0:
-            me.now[CAP] = -1.0  # it was not among the candidates
+            me.now.cap = -1.0  # it was not among the candidates
         me.side[k] = side
-        me.now[MASS] += abs(me.per[G, k]) - abs(me.per[WAS, k])
+        me.now.mass += abs(me.g[k]) - abs(me.was[k])
         if not dense:
-            me.per[AT, k], me.per[RATE, k], me.per[AGE, k] = me.now[SIGMA], push, me.now[TURN]
-            me.lists[SEEN_AT, k] = me.tally[N_EVENTS]
+            me.at[k], me.rate[k], me.age[k] = me.now.sigma, push, me.now.turn
+            me.seen_at[k] = me.tally.events
         if side == 0:
-            me.lists[ON, stay] = k
+            me.on[stay] = k
             stay += 1
-    me.now[HEAVY] = max(me.now[HEAVY], me.now[MASS])
-    me.tally[N_ON] = stay
-    me.tally[N_ENTRIES] = entries
+    me.now.heavy = max(me.now.heavy, me.now.mass)
+    me.tally.on = stay
+    me.tally.entries = entries
     if dense and entries - first > me.w.size:
         for k in range(me.side.size):
-            me.per[RATE, k] = dot(world.normals[k], me.c)
+            me.rate[k] = dot(world.normals[k], me.c)
     elif dense:
         for e in range(first, entries):
             if log.change[e] != 0.0:
-                add(me.now[SIGN] * log.change[e], world.gram[log.surface[e, 0]], me.per[RATE])
+                add(me.now.sign * log.change[e], world.gram[log.surface[e, 0]], me.rate)
 
 
 @jit
 def _write(me: Neuron, log: Log, row: int) -> None:
-    log.segment[row, 0] = me.now[TAU]
-    log.segment[row, 1] = me.now[PATH]
-    log.segment[row, 2] = me.now[FORCE]
-    log.segment[row, 3] = me.now[OUT]
-    log.segment[row, 4] = me.now[ALONG]
-    log.segment[row, 5] = me.now[PERP]
-    log.segment[row, 6] = me.now[SIGN]
-    log.end[row] = me.tally[N_ENTRIES]
+    log.segment[row, 0] = me.now.tau
+    log.segment[row, 1] = me.now.path
+    log.segment[row, 2] = me.now.force
+    log.segment[row, 3] = me.now.out
+    log.segment[row, 4] = me.now.along
+    log.segment[row, 5] = me.now.perp
+    log.segment[row, 6] = me.now.sign
+    log.end[row] = me.tally.entries
 
 
 @jit
 def _begin(world: World, me: Neuron, log: Log, inv: float, rest: bool) -> None:
-    """Put the neuron at its start (w, OUT, SIGN and the sides are given) and find its first velocity."""
-    for i in range(me.tally.size):
-        me.tally[i] = 0
-    me.now[SIGMA] = me.now[PATH] = me.now[TAU] = me.now[TURN] = me.now[OPENED] = 0.0
-    me.now[PEAK] = math.sqrt(dot(me.w, me.w))
+    """Put the neuron at its start (w, now.out, now.sign and the sides are given) and find its first velocity."""
+    me.tally.on = me.tally.held = me.tally.events = me.tally.heap = me.tally.seen = 0
+    me.tally.stall = me.tally.entries = me.tally.next = me.tally.many = 0
+    me.now.sigma = me.now.path = me.now.tau = me.now.turn = me.now.opened = 0.0
+    me.now.peak = math.sqrt(dot(me.w, me.w))
     for k in range(me.side.size):
-        me.per[G, k] = (1.0 if me.side[k] > 0 else world.slope) * world.weights[k]
-        me.per[WAS, k] = me.per[G, k]
-        me.lists[PLACE, k] = -1
+        me.g[k] = (1.0 if me.side[k] > 0 else world.slope) * world.weights[k]
+        me.was[k] = me.g[k]
+        me.place[k] = -1
         if me.side[k] == 0:
             _meet(me, k)
     sum_force(world, me)
     put(1.0, me.c, me.old)
-    if me.tally[N_ON] > 0:
+    if me.tally.on > 0:
         settle(world, me, False)
     if rest and not world.leave:
         # The regular solution: no active sample, no motion (ML-D2). Unique unless there is a way out.
         if math.sqrt(dot(me.c, me.c)) > tolerance(me):
-            me.tally[MANY] = 1
+            me.tally.many = 1
         drop_all(me)
-        put(1.0, me.per[WAS], me.per[G])
+        put(1.0, me.was, me.g)
         put(0.0, me.c, me.c)
-        me.now[HEAVY] = 0.0  # nothing was cancelled
+        me.now.heavy = 0.0  # nothing was cancelled
     else:
         _leave(world, me, log)
     refresh(world, me)
@@ -361,7 +328,7 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
         if rest and not world.leave:
             return row, STUCK
     while True:
-        if row >= log.end.size or me.tally[N_ENTRIES] + me.side.size > log.change.size:
+        if row >= log.end.size or me.tally.entries + me.side.size > log.change.size:
             return row, FULL
         step, what = _ahead(world, me, inv)
         if what in (_NOTHING, _REST):
@@ -370,21 +337,21 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
             return row, UNFINISHED
         _advance(world, me, inv, step, what)
         arriving = _turn(world, me, what, step)
-        if me.tally[N_ON] > 0:
+        if me.tally.on > 0:
             settle(world, me, arriving)
             _leave(world, me, log)
-        if row % _REFRESH[0 if dense else 1] == 0 or what != _SURFACE or me.tally[N_STALL] >= _CROWD:
+        if row % _REFRESH[0 if dense else 1] == 0 or what != _SURFACE or me.tally.stall >= _CROWD:
             sum_force(world, me)
             refresh(world, me)
         _measure(world, me, inv)
         _write(me, log, row)
         row += 1
-    if what == _REST and inv < 0.0 and me.now[FORCE] > 0.0:
-        me.now[OUT], me.now[PERP] = -me.now[ALONG], math.sqrt(-inv)
+    if what == _REST and inv < 0.0 and me.now.force > 0.0:
+        me.now.out, me.now.perp = -me.now.along, math.sqrt(-inv)
         _write(me, log, row - 1)
     if what == _NOTHING:
-        return row, SLIDING if me.tally[N_HELD] > 0 else ALIGNED
-    caught = me.now[FORCE] > 0 and me.tally[N_HELD] >= me.w.size - 1
+        return row, SLIDING if me.tally.held > 0 else ALIGNED
+    caught = me.now.force > 0 and me.tally.held >= me.w.size - 1
     return row, SHRINKING if caught else STUCK
 
 

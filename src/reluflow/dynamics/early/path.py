@@ -62,7 +62,7 @@ class Paths:
             moved = move(force, out, along, perp, np.broadcast_to(start.excess, out.shape), since)
         with np.errstate(divide="ignore"):
             log_norm = np.log(np.hypot(moved.along, moved.perp)) + moved.log_factor
-            log_out = np.log(moved.out) + moved.log_factor
+            log_out = np.log(np.maximum(moved.out, 0.0)) + moved.log_factor  # a sign changes only at events
         # Against the force and on its ray: both shrink like e^-theta, of which nothing is left after e^-2theta.
         ray = (perp == 0) & (along < 0) & (start.excess == 0) & (not self.frozen)
         with np.errstate(divide="ignore"):
@@ -85,6 +85,11 @@ class Paths:
             fade = np.where(still, 1.0, np.exp(-shot.moved.log_factor[rows]))
             step = np.where(still, 0.0, run.sign[at] * shot.moved.step[rows])
             ahead = w[row] * fade[:, None] + c[row] * step[:, None]
+            # Against the force the two cancel but for e^-2theta: what is left along it is known without that.
+            against = ~still & (run.along[at] < 0) & (not self.frozen)
+            ray = c[row[against]] * (run.sign[at][against] / run.force[at][against])[:, None]
+            aside = w[row[against]] - run.along[at][against, None] * ray
+            ahead[against] = aside * fade[against, None] + shot.moved.along[rows][against, None] * ray
             top = np.abs(ahead).max(axis=1)
             ahead = ahead / np.where(top > 1e150, top, 1.0)[:, None]  # which has no square
             size = np.linalg.norm(ahead, axis=1)

@@ -162,15 +162,15 @@ def _follow(world: World, start: Starts, neurons: range, limit: int, halt: Halt)
         nonlocal log
         me.w[:] = start.w[j]
         me.side[:] = start.sides[j]
-        me.now[t.SIGN], me.now[t.OUT] = start.sign[j], start.out[j]
+        me.now.sign, me.now.out = start.sign[j], start.out[j]
         row, fate = 0, t.FULL
         if start.sign[j] == 0:  # neither w nor a ever moves
-            me.c[:], me.per[:], me.tally[:] = 0.0, 0.0, 0
+            me.c[:], me.g[:], me.tally.many = 0.0, 0.0, 0
             log.segment[0], log.end[0] = 0.0, 0
             row, fate = 1, t.STUCK
         while fate == t.FULL:
             if row:
-                log = _longer(log, 2 * row, 2 * int(me.tally[t.N_ENTRIES]) + 2 * m + 16)
+                log = _longer(log, 2 * row, 2 * int(me.tally.entries) + 2 * m + 16)
             row, fate = kernel.align_one(world, me, log, start.excess[j], start.rest[j], row, limit)
         return _copy(me, log, row, fate)
 
@@ -203,18 +203,16 @@ def _copy(me: Neuron, log: Log, row: int, fate: int) -> tuple[Any, ...]:
         log.surface[:entries].astype(np.int32),
         log.change[:entries].copy(),
         fate,
-        me.tally.copy(),
+        bool(me.tally.many),
         me.side.astype(np.int8),
         me.w.copy(),
         me.c.copy(),
-        me.per[0, me.side == 0],
+        me.g[me.side == 0],
     )
 
 
 def _join(parts: list[Any]) -> Written:
-    from .state import MANY
-
-    segment, end, surface, change, fate, tally, side, w, c, g = zip(*parts, strict=True)
+    segment, end, surface, change, fate, many, side, w, c, g = zip(*parts, strict=True)
     tau, path, force, out, along, perp, sign = (np.ascontiguousarray(column) for column in np.concatenate(segment).T)
     entries = _offsets(surface)
     which, before, after = np.concatenate(surface).T
@@ -234,7 +232,7 @@ def _join(parts: list[Any]) -> Written:
         after.astype(np.int8),
         np.concatenate(change),
         np.array(fate, dtype=np.int8),
-        np.array(tally)[:, MANY] > 0,
+        np.array(many, dtype=bool),
         sides,
         np.array(w),
         np.array(c),

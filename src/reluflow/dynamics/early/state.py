@@ -27,16 +27,35 @@ ALIGNED, SLIDING, SHRINKING, DEAD, STUCK, UNFINISHED, FULL = range(7)
 #: States in the log: +1, -1, 0 for a neuron held on the hyperplane, and these for one that only lies on it.
 ON_INACTIVE, ON_ACTIVE = 2, 3
 
-# Rows of Neuron.per: numbers a hyperplane. With a Gram matrix Z = n.w and RATE = n.c are current; without one they
-# are as of path length AT and total turn AGE of c.
-G, WAS, Z, RATE, AT, AGE, KEY, STEP, SAVED_G = range(9)
-# Rows of Neuron.lists: event number of Z, the hyperplanes the neuron lies on, those of them that carry the sliding,
-# the place of each among the latter (or -1), candidates ordered as a heap, candidates looked at.
-SEEN_AT, ON, HELD, PLACE, HEAP, SEEN, SAVED_HELD = range(7)
-# Places in Neuron.now.
-SIGN, OUT, SIZE, PEAK, SIGMA, PATH, TAU, FORCE, ALONG, PERP, MASS, HEAVY, TURN, CAP, HORIZON, BEYOND, OPENED = range(17)
-# Places in Neuron.tally.
-N_ON, N_HELD, N_EVENTS, N_HEAP, N_SEEN, N_STALL, N_ENTRIES, NEXT, MANY = range(9)
+#: Where a neuron is: the size of ``a``, ``sigma`` (the path length), ``tau`` (the time), the force and where it points.
+NOW = np.dtype(
+    [
+        (name, np.float64)
+        for name in (
+            "sign",
+            "out",
+            "size",
+            "peak",
+            "sigma",
+            "path",
+            "tau",
+            "force",
+            "along",
+            "perp",
+            "mass",
+            "heavy",
+            "turn",
+            "cap",
+            "horizon",
+            "beyond",
+            "opened",
+        )
+    ]
+)
+#: How many hyperplanes, events and entries there are, the surface met next, whether the path may not be the only one.
+TALLY = np.dtype(
+    [(name, np.int64) for name in ("on", "held", "events", "heap", "seen", "stall", "entries", "next", "many")]
+)
 
 
 class World(NamedTuple):
@@ -59,12 +78,28 @@ class Neuron(NamedTuple):
     old: Floats  # force before the event
     saved: Floats  # another force
     side: Floats  # +1, -1, 0 on the hyperplane
-    per: Floats  # (9, m)
-    lists: Ints  # (7, m)
+    # Numbers a hyperplane. With a Gram matrix z = n.w and rate = n.c are current; without one they are as of path
+    # length ``at`` and total turn ``age`` of c.
+    g: Floats
+    was: Floats
+    z: Floats
+    rate: Floats
+    at: Floats
+    age: Floats
+    key: Floats
+    step: Floats
+    saved_g: Floats
+    seen_at: Ints  # event number of z
+    on: Ints  # the hyperplanes the neuron lies on ...
+    held: Ints  # ... those of them that carry the sliding ...
+    place: Ints  # ... and the place of each among the latter, or -1
+    heap: Ints  # candidates, ordered
+    seen: Ints  # candidates looked at
+    saved_held: Ints
     Q: Floats  # orthonormal rows spanning the held normals
     R: Floats  # normals[held].T = Q.T R
-    now: Floats
-    tally: Ints
+    now: Any  # a record of `NOW`
+    tally: Any  # a record of `TALLY`
 
 
 class Log(NamedTuple):
@@ -79,19 +114,13 @@ class Log(NamedTuple):
 def new_neuron(m: int, d: int) -> Neuron:
     """Allocate the state; a neuron is put into it by the kernel."""
     most = min(m, d)
-    return Neuron(
-        np.zeros(d),
-        np.zeros(d),
-        np.zeros(d),
-        np.zeros(d),
-        np.zeros(m),
-        np.zeros((9, m)),
-        np.zeros((7, m), np.int64),
-        np.empty((most, d)),
-        np.empty((most, most)),
-        np.zeros(17),
-        np.zeros(9, np.int64),
-    )
+    now, tally = (np.zeros(1, kind).view(np.recarray)[0] for kind in (NOW, TALLY))
+    sizes = dict.fromkeys(("w", "c", "old", "saved"), d)
+    sizes |= dict.fromkeys(("side", "g", "was", "z", "rate", "at", "age", "key", "step", "saved_g"), m)
+    lists = ("seen_at", "on", "held", "place", "heap", "seen", "saved_held")
+    arrays: dict[str, Any] = {name: np.zeros(size) for name, size in sizes.items()}
+    arrays |= {name: np.zeros(m, np.int64) for name in lists}
+    return Neuron(**arrays, Q=np.empty((most, d)), R=np.empty((most, most)), now=now, tally=tally)
 
 
 def new_log(rows: int, entries: int) -> Log:

@@ -9,6 +9,7 @@ solves a hard-margin problem.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the n
 WALL = 1e-9  #: |cos| below this is on a hyperplane
 _SAME = 1e-9  # margins that differ by less, relatively, are equal
 _RANK = 1e-9  # singular values below this, of rows of length one, are 0
+_MET = 1e-12  # a least-distance problem whose residual is below this has its wish
 _TIGHT = 1e-9  # dual norms this near to 1 allow a group to live; multipliers below this part of the largest are 0
 
 
@@ -88,7 +90,7 @@ class Candidate:
 
 
 class PresentGroups(NamedTuple):
-    """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm."""
+    """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm ..."""
 
     data: Dataset
     live: Index
@@ -96,6 +98,7 @@ class PresentGroups(NamedTuple):
     signs: Array
     members: list[Index]
     shares: Array
+    carry: Index  # those that carry the network, the largest first
 
 
 class Lost(NamedTuple):
@@ -105,8 +108,11 @@ class Lost(NamedTuple):
     carriers: Index  # the neurons that carry the network
 
 
-def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
-    """Solve the program of the present patterns; a sentence where it has no solution."""
+def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) -> Candidate | Lost | str:
+    """Solve the program of the present patterns; a sentence where it has no solution.
+
+    Groups with one of the neurons ``coming``, known to outgrow the network, carry it however small they are.
+    """
     whole = pattern_of(geometry, state)
     who = np.flatnonzero(moving(geometry, state, whole) & (state.sign != 0))
     sides = state.sides[who]
@@ -126,10 +132,12 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
     if live.size == 0:
         return "no neuron feels any sample"
     data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
-    groups = PresentGroups(data, live, patterns, signs, members, shares)
+    counts = (shares >= _CARRIES) | np.array([np.isin(js, list(coming)).any() for js in members])
+    carry = np.array([g for g in np.argsort(-shares) if counts[g]], dtype=np.intp)
+    groups = PresentGroups(data, live, patterns, signs, members, shares, carry)
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
-    if (patterns[shares >= _CARRIES][:, lost] == 0).any():
-        return Lost(lost, np.concatenate([js for js, s in zip(members, shares, strict=True) if s >= _CARRIES]))
+    if (patterns[carry][:, lost] == 0).any():
+        return Lost(lost, np.concatenate([members[g] for g in carry]))
     try:
         return (
             _first_layer(geometry, state, groups)
@@ -145,10 +153,8 @@ def candidate(geometry: Geometry, state: State) -> Candidate | Lost | str:
 
 
 def _both_layers(slope: float, present: PresentGroups, n: int) -> Candidate | str:
-    data, live, patterns, signs, members, shares = present
+    data, live, patterns, signs, members, shares, carry = present
     here = patterns[:, live]
-    order = np.argsort(-shares)
-    carry = [int(g) for g in order if shares[g] >= _CARRIES]
     found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1)
     u, norms = _directions(found, data, here[carry], signs[carry], slope), found.norms
     if found.unique is not True:
@@ -215,7 +221,7 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
     held = found.multipliers > _TIGHT * found.multipliers.max()
     t = found.norms[tight]
-    N = null_space(gains[held], rcond=1e-9)
+    N = null_space(gains[held], rcond=_RANK)
     if N.shape[1] == 0:
         return found.norms
     wanted = N.T @ (shares[tight] / shares[tight].sum() * found.value - t)
@@ -224,7 +230,7 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     E, f = np.vstack([A.T, b]), np.append(np.zeros(N.shape[1]), 1.0)
     weights, _ = nnls(E, f, maxiter=50 * E.shape[1])
     r = E @ weights - f
-    z = wanted if abs(r[-1]) < 1e-12 else wanted - r[:-1] / r[-1]
+    z = wanted if abs(r[-1]) < _MET else wanted - r[:-1] / r[-1]
     out = found.norms.copy()
     out[tight] = np.maximum(t + N @ z, 0.0)
     return out
@@ -290,7 +296,7 @@ def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> 
 
 
 def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Candidate | str:
-    data, live, patterns, signs, members, shares = present
+    data, live, patterns, signs, members, shares, _ = present
     here = patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
     unit = float(max(state.log_a[js].max() for js in members))  # the frozen weights in units of the largest

@@ -20,6 +20,7 @@ import numpy as np
 
 from ...problem import Dataset, Network, Problem, ReluflowError, Stopped
 from ...problem.types import Array, Index
+from ...sectors.exact import as_rationals, multiple
 from ..early.alignment import Alignment, Branch, align
 from ..flow.events import TINY
 from ..flow.field import Geometry
@@ -29,6 +30,11 @@ from ..flow.state import State
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
 _TOUCH = 1e-9  # cosines below this are on the hyperplane
+_UNFITTED = 1e6  # how much more strongly than the others a point that no neuron feels pulls: not at all known, but more
+_DISTURBED = 1e-6  # disturbances, as part of a neuron, that show where it would go if it is not exactly where it seems
+_EPS = 8 * float(np.finfo(np.float64).eps)  # rounding of a neuron on its path, as part of what it was
+_MOMENT = 1e-12  # moments closer than this, relatively, are one
+_NEVER = 1e12  # what does not happen while log |theta| grows so far does not happen
 _BEFORE = 4.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
 
 
@@ -157,15 +163,9 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
 def _follow(
     geometry: Geometry, state: State, multipliers: Array, living: Network, small: Index, lost: Index, branch: Branch
 ) -> Future:
-    pulls = np.flatnonzero(multipliers > 0)
     data = geometry.problem.data
-    part = state.of(small)
     try:
-        weighted = Dataset(multipliers[pulls, None] * data.X[pulls], data.y[pulls])
-        # Exponential loss and a sum: every sample then pulls with strength one.
-        early = align(
-            Problem(weighted, part.network(geometry.slope), loss="exponential", reduction="sum"), branch=branch
-        )
+        early = _under(geometry, multipliers, state.of(small).network(geometry.slope), branch)
     except Stopped:  # Ctrl-C and the time limit end the search, not this question
         raise
     except ReluflowError as error:
@@ -177,6 +177,9 @@ def _follow(
     for j in np.flatnonzero(ties):
         if not _joins(living, early.direction[j], float(early.signs[j])):
             return _undecided(small, rates, f"neuron {small[j]} ends with exactly the rate of the network")
+    for which in (k for k, fate in enumerate(early.fates) if fate == "stuck"):
+        if why := _knife_edge(geometry, state, multipliers, early, int(small[which]), which, lost):
+            return _undecided(small, rates, why)
     with np.errstate(divide="ignore", invalid="ignore"):
         arrival = np.where((rates > 1) & ~ties, (whole - early.log_amplitude) / (rates - 1), np.inf)
     arrival = np.maximum(arrival, 0.0)
@@ -186,12 +189,60 @@ def _follow(
         seen, neuron, which = _sees(early, data.X[lost])
         if seen < when:
             when, who, point = seen, int(small[neuron]), int(lost[which])
-    leaves = _leaves(geometry, early, data.y * multipliers)
+    pulls = data.y * multipliers
+    pulls[lost] = data.y[lost] * _UNFITTED * multipliers.max()
+    leaves = _leaves(geometry, early, pulls)
     if leaves is not None and leaves[0] < when:
         when, neuron, direction = leaves
         who = int(small[neuron])
-        return Future(small, rates, when, who, -1, "", early, (who, direction))
+        point = next((int(i) for i in lost if data.X[i] @ direction > 0), -1)
+        return Future(small, rates, when, who, point, "", early, (who, direction))
     return Future(small, rates, when, who if np.isfinite(when) else -1, point, "", early)
+
+
+def _under(geometry: Geometry, multipliers: Array, net: Network, branch: Branch = "regular") -> Alignment:
+    """Solve the early phase of a network under constant pulls."""
+    data, pulls = geometry.problem.data, np.flatnonzero(multipliers > 0)
+    weighted = Dataset(multipliers[pulls, None] * data.X[pulls], data.y[pulls])
+    # Exponential loss and a sum: every sample then pulls with strength one.
+    return align(Problem(weighted, net, loss="exponential", reduction="sum"), branch=branch)
+
+
+def _knife_edge(
+    geometry: Geometry, state: State, multipliers: Array, early: Alignment, j: int, which: int, lost: Index
+) -> str:
+    """Why the end of a neuron at which every disturbance grows may not be believed; empty if it may.
+
+    It may if the neuron is there exactly, by the numbers given, or if it vanishes with every small disturbance too.
+    """
+    X = geometry.problem.data.X
+    felt = (early.pattern[which] > 0) | (geometry.slope > 0)
+    felt_X = X[np.flatnonzero(multipliers > 0)[felt]]
+    given = as_rationals(geometry.problem.net.W[j])
+    if not felt_X.size or all(multiple(as_rationals(x), given) is not None for x in felt_X):
+        return ""
+    u = state.U[j]
+    flat = np.abs(u) > 0
+    pull = (early.problem.data.y * np.where(early.pattern[which] > 0, 1.0, geometry.slope)) @ early.problem.data.X
+    if flat.sum() == 1 and (np.abs(pull[~flat]) <= _SAME * np.abs(pull).max()).all():
+        return ""  # along an axis that the pulls keep, but for the rounding of the multipliers
+    aside = X - np.outer(X @ u, u)
+    size = np.linalg.norm(aside, axis=1)
+    aside = aside[size > _SAME * geometry.problem.data.norms] / size[size > _SAME * geometry.problem.data.norms, None]
+    steps = np.vstack([aside, -aside, np.zeros((2, u.size))])
+    U = u + _DISTURBED * steps
+    U /= np.linalg.norm(U, axis=1)[:, None]
+    log_a = np.full(len(U), state.log_a[j])
+    log_a[-2:] += [_DISTURBED, -_DISTURBED]
+    ends = _under(
+        geometry,
+        multipliers,
+        Network.from_polar(U, np.full(len(U), state.log_w[j]), log_a, np.full(len(U), state.sign[j]), geometry.slope),
+    )
+    sees = lost.size and geometry.slope == 0 and np.isfinite(_sees(ends, X[lost])[0])
+    if not sees and (ends.growth <= 1 + _TIE).all():
+        return ""
+    return f"neuron {j} goes to where every disturbance grows, and doubles do not tell how exactly"
 
 
 def _leaves(geometry: Geometry, early: Alignment, c: Array) -> tuple[float, int, Array] | None:
@@ -230,19 +281,31 @@ def _undecided(small: Index, rates: Array, why: str) -> Future:
 def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
     """First moment at which a neuron comes to see one of some points: the moment, the neuron, the point.
 
-    Paths are straight between events, so a change of side shows at the events or in the end. One that only touches the
-    hyperplane, in the limit, does not cross it.
+    Paths are straight between events, so a change of side shows at the events or in the end, and the moment lies
+    between. One that only touches the hyperplane, in the limit, does not cross it.
     """
     size = np.linalg.norm(X, axis=1)
     best = (np.inf, -1, -1)
+
+    def sees(j: int, times: Array) -> Array:
+        # A neuron that has become small by going to w = 0 is known as a part of what it was.
+        lost = np.array([early.log_norms(0.0)[j] - early.log_norms(float(t))[j] for t in times])
+        known = _TOUCH + _EPS * np.exp(np.clip(lost, 0.0, -np.log(_EPS)))
+        return np.asarray(early.directions(times)[:, j] @ X.T > known[:, None] * size)
+
     for j in range(early.p):
         times = np.unique(np.append(early.events(j)["time"], 0.0))
-        rows = np.vstack([early.directions(times)[:, j], early.direction[j][None]])
-        z = rows @ X.T
-        if not (z > _TOUCH * size).any():
+        seen = np.vstack([sees(j, times), early.direction[j] @ X.T > _TOUCH * size])
+        if not seen.any():
             continue
-        k, i = (int(v) for v in np.argwhere(z > _TOUCH * size)[0])
-        when = float(times[min(k, times.size - 1)])
-        if when < best[0]:
-            best = (when, j, i)
+        k, i = (int(v) for v in np.argwhere(seen)[0])
+        before = float(times[max(k - 1, 0)])
+        after = float(times[k]) if k < times.size else max(2 * before, 1.0)
+        while k == times.size and not sees(j, np.array([after]))[0, i] and after < _NEVER:
+            before, after = after, 2 * after
+        while after - before > _MOMENT * after:
+            middle = (before + after) / 2
+            before, after = (before, middle) if sees(j, np.array([middle]))[0, i] else (middle, after)
+        if after < best[0]:
+            best = (after, j, i)
     return best

@@ -29,6 +29,7 @@ _KKT = 1e-9  # largest residual of a KKT point
 _ABOVE = 10.0  # the margin of the flow may seem larger than that of its limit by so many times its tolerance
 _THERE = 1e-8  # gaps below this have closed
 _CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
+_TURNS = 1e-8  # angles below this are rounding
 _SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
 _OPEN_SHARES = 5e-3  # those that it leaves open are taken from the flow, which must have settled
 
@@ -126,18 +127,25 @@ def _approach(look: Look) -> tuple[float, bool, str]:
     exponent = float(np.log(abs(before) / max(abs(gap), 1e-300)) / step) if step > 0 and before else 0.0
     closes = gap < _THERE or gap < _CLOSING * before
     text = f"margin of the flow is {gap:.1e} below, closing like R^{-exponent:.2f}"
-    if not closes and gap < before and (room := min(_room(run, g) for g in look.found.living_groups)) > 1:
-        closes, text = True, f"{text}, and walls are {room:.3g} times as far as the limit"
+    if not closes and gap < before and (room := min(_room(run, g, gap) for g in look.found.living_groups)) > 1:
+        closes, text = True, f"{text}, and walls are {room:.3g} times as far as it can turn until then"
     above = _ABOVE * float(run.settings.get("rtol", _KKT))
     return float(gap), bool(-above <= gap <= CLOSE and closes), text
 
 
-def _room(run: Trajectory, group: LimitGroup) -> float:
-    """How much farther than a group is from its limit the nearest wall is from that limit, in angles."""
+def _room(run: Trajectory, group: LimitGroup, gap: float) -> float:
+    r"""How much farther the nearest wall is from the limit of a group, in angles, than the group can ever be again.
+
+    The margin only grows, so all that comes has a gap of at most :math:`\delta`. Against the dual vectors of the limit,
+    unit vectors D along the groups, a network v of margin 1 has
+    :math:`\sum |v_G| - D_G \cdot v_G \le \delta \sum |v_G|`: a group with a share s is at an angle with
+    :math:`1 - \cos \le \delta/s` from its limit. With the first layer alone :math:`|w - w^*|^2 \le 2\delta|w^*|^2`.
+    """
     data = run.problem.data
     to_wall = np.arcsin(np.minimum(np.abs(data.X @ group.direction) / data.norms, 1.0))[group.pattern != 0]
-    away = np.linalg.norm(run.directions[-1][group.neurons] - group.direction, axis=1)
-    return float(to_wall.min(initial=np.pi / 2) / max(float(away.max()), 1e-300))
+    off = max(gap, 0.0) / min(group.share, group.flow_share)
+    turns = np.arccos(1 - off) if off < 1 else np.pi
+    return float(to_wall.min(initial=np.pi / 2) / max(turns, _TURNS))
 
 
 def _shares(look: Look) -> tuple[float, bool, str]:

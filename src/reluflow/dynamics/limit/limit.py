@@ -219,7 +219,7 @@ def _confirmed(way: Way) -> Limit:
         if way.reached.why == "rest":
             return _resting(way)
         check_time("looking for the limit")
-        found = candidate(way.march.geometry, way.reached.state)
+        found = candidate(way.march.geometry, way.reached.state, way.coming)
         if isinstance(found, str):
             why = found
             continue

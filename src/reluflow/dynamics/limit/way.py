@@ -18,8 +18,10 @@ from .gates import CLOSE
 #: Log times at which the patterns reached are put to the test.
 _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends on the time, only on log R
-_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7
-_SAME = 1e-9  # margins that differ by less, relatively, are one plateau
+_ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
+_MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
+_GROWS = 1e-6  # ... by more than this part a time
+_SAME = 1e-9  # margins that differ by less, relatively, are one plateau, and times are one
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,8 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
+        self.coming: set[int] = set()  # neurons that ended plateaus
+        self._margin = 0.0  # normalised, at the end of the last round
 
     @property
     def run(self) -> Trajectory:
@@ -83,7 +87,7 @@ class Way:
         """Follow the flow to the next stage; False if there is none."""
         ahead = self._ahead()
         if not ahead:
-            if self.last < TIME_ENOUGH or self.rounds >= _ROUNDS:
+            if self.last < TIME_ENOUGH or self.rounds >= (_MOST_ROUNDS if self._grows() else _ROUNDS):
                 return False
             self._shrink()
             ahead = self._ahead()
@@ -98,8 +102,16 @@ class Way:
             self.march.forget()
         return self.march
 
+    def _grows(self) -> bool:
+        """Whether the margin is larger than a round ago, at the same size of the network: slowly, but it moves."""
+        run, before = self.run, self._margin
+        self._margin = float(run.network(-1).normalized_margin(run.problem.data, run.problem.train))
+        return self._margin > before * (1 + _GROWS)
+
     def _ahead(self) -> list[float]:
-        return [s for s in (*_STAGES, self.last) if self.reached.log_time * (1 + 1e-9) < s <= self.last]
+        """Stages to come; once the time is not known, the end of a round alone: before, R has not grown enough."""
+        stages = (self.last,) if self.rounds else (*_STAGES, self.last)
+        return [s for s in stages if self.reached.log_time * (1 + _SAME) < s <= self.last]
 
     def leave(self, margin: float, network: Network, future: Future) -> str:
         """Note a plateau, and go to its end if that is out of reach in time; return what it is in words."""
@@ -111,6 +123,7 @@ class Way:
         begins = 2 * float(run.log_norm[near]) + self.skipped
         if self.plateaus and abs(self.plateaus[-1].margin / margin - 1) < _SAME:
             begins = self.plateaus.pop().log_r_from
+        self.coming.add(future.first)
         self.plateaus.append(Plateau(margin, network, begins, ends, future.first, future.point))
         # log t is about R times the margin.
         if self.last >= TIME_ENOUGH and log_R + 2 * future.arrival + np.log(margin) > np.log(self.last):
