@@ -69,6 +69,10 @@ _NAMES = {
         "extremal_directions": ("sectors", "the directions in which neurons align"),
         "alignment_constants": ("sectors", "constants and time bounds of the early phase"),
     },
+    "Many problems": {
+        "Sweep": ("sweep", "problems over ranges of parameters and what is measured of each: ``Sweep(...).run(folder)``"),
+        "open_sweep": ("sweep", "the rows, tables and pictures that a sweep has left in its folder"),
+    },
     "Time": {
         "time_limit": ("problem", "how long what is done inside may take: ``with time_limit(60): ...``"),
     },
@@ -95,6 +99,7 @@ _PARTS = {
     "deep": "deeper PyTorch models, trained and looked at layer by layer",
     "report": "single plots, and what `explain` and `compare` return",
     "experiments": "every figure and table of the papers, made again and judged",
+    "sweep": "many problems on all cores or a cluster, and what their rows become",
 }
 
 _HOME_OF = {name: home for names in _NAMES.values() for name, (home, _) in names.items()}

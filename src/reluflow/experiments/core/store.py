@@ -1,8 +1,8 @@
 """What an experiment leaves in the output folder, and whether it is still good.
 
 ``ID.json`` holds the numbers with all they came from. They are taken again, instead of run again, as long as the
-parameters and the code that computed them are the same: all that ``run`` reaches (see ``problem/code.py``). What only judges or
-draws is not reached, and is applied anew to the stored numbers each time.
+parameters and the code that computed them are the same: all that ``run`` reaches (see ``problem/code.py``). What only
+judges or draws is not reached, and is applied anew to the stored numbers each time.
 """
 
 from __future__ import annotations
