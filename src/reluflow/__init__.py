@@ -70,7 +70,7 @@ _NAMES = {
         "alignment_constants": ("sectors", "constants and time bounds of the early phase"),
     },
     "Many problems": {
-        "Sweep": ("sweep", "problems over ranges of parameters and what is measured of each: ``Sweep(...).run(folder)``"),
+        "Sweep": ("sweep", "problems over ranges of parameters, and what is measured of each"),
         "open_sweep": ("sweep", "the rows, tables and pictures that a sweep has left in its folder"),
     },
     "Time": {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import suppress
@@ -14,6 +16,7 @@ from .work import Done, Task, release, work
 
 #: One thread a worker: several workers are faster than several threads, and numbers do not depend on how many.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+_LOOK = 1.0  # seconds between two looks at whether the driver is still there
 
 
 class Lost(Exception):
@@ -23,9 +26,11 @@ class Lost(Exception):
 class Engine(Protocol):
     """What the driver asks of those who do the work."""
 
-    parent: int
-    capacity: int
     target: float
+
+    @property
+    def capacity(self) -> int:
+        """How many chunks it takes at a time."""
 
     def submit(self, task: Task) -> Any:
         """Begin with a chunk."""
@@ -46,7 +51,7 @@ class Engine(Protocol):
 class Here:
     """The process itself, one chunk after the other."""
 
-    parent, capacity, target = 0, 1, 2.0
+    capacity, target = 1, 2.0
 
     def submit(self, task: Task) -> Done:
         """Do the chunk."""
@@ -74,7 +79,7 @@ class Processes:
     target = 10.0
 
     def __init__(self, jobs: int) -> None:
-        self.capacity, self.parent = jobs, os.getpid()
+        self.capacity = jobs
         self._slots: list[Any] = [None] * jobs
         self._used: dict[Future[Done], int] = {}
 
@@ -122,18 +127,25 @@ class Processes:
 def _executor() -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1, initializer=_deaf, env=ONE_THREAD)
+    return ProcessPoolExecutor(1, initializer=_attend, initargs=(os.getpid(),), env=ONE_THREAD)
 
 
-def _deaf() -> None:
-    """Leave Ctrl-C, which reaches every process of the terminal, to the driver."""
+def _attend(driver: int) -> None:
+    """Leave Ctrl-C, which reaches every process of the terminal, to the driver, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Dask:
     """The workers of a Dask cluster, which must see the folder and have reluflow; ``local`` starts one here."""
 
-    parent, target = 0, 20.0
+    target = 20.0
 
     def __init__(self, address: str, jobs: int) -> None:
         try:
@@ -158,7 +170,7 @@ class Dask:
     @property
     def capacity(self) -> int:
         """Twice the workers there are now: they come and go, and none shall wait for us."""
-        return max(2 * sum(self._client.nthreads().values()), 1)
+        return max(2 * int(sum(self._client.nthreads().values())), 1)
 
     def submit(self, task: Task) -> Any:
         """Hand a chunk over."""

@@ -16,7 +16,7 @@ from ..problem import ProblemError
 from .store import ROWS, Tail
 
 #: What can become of a measure, the best first; the worst of its measures is what becomes of a problem.
-STATES = ("done", "undecided", "out of time", "out of memory", "failed")
+STATES: tuple[str, ...] = ("done", "undecided", "out of time", "out of memory", "failed")
 _CODE = {state: k + 1 for k, state in enumerate(STATES)}  # 0: nothing yet
 _RECENT = 600.0  # seconds over which the rate is taken
 

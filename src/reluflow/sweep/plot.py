@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ _MOST_PLACES, _BINS = 60, 24  # values of an axis beyond which neighbours are pu
 _MOST_CURVES, _MOST_PANELS = 12, 12
 _BAND = (0.1, 0.9)  # quantiles
 #: What a row was, as a column that can be drawn.
-_OUTCOMES = {"undecided": STATES[1:4], "failed": STATES[4:]}
+_OUTCOMES: Mapping[str, tuple[str, ...]] = {"undecided": STATES[1:4], "failed": STATES[4:]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def plot_sweep(
 
     Where ``y`` was measured: a curve of its median over ``x``, with a band between the 10 and the 90 % quantile over
     everything else (seeds, say); shares where it is true or false; one curve for every value of ``color``. Where ``y``
-    is a parameter too: a map of both, whose colour is the median of what ``color`` names, the share of true, or the most
-    frequent text (which limit). ``undecided`` and ``failed`` are the shares of such rows. Axes that the spec spreads
-    logarithmically are drawn so.
+    is a parameter too: a map of both, whose colour is the median of what ``color`` names, the share of true, or the
+    most frequent text (which limit). ``undecided`` and ``failed`` are the shares of such rows. Axes that the spec
+    spreads logarithmically are drawn so.
 
     Parameters
     ----------
@@ -263,10 +263,10 @@ def _numbers(column: Column, name: str) -> Column:
     return np.array([np.nan if value is None else float(value) for value in column])
 
 
-def summary(results: SweepResults) -> list[Sequence[str]]:
+def summary(results: SweepResults) -> list[tuple[str, ...]]:
     """Return the measured numbers as rows of a table: name, how many, smallest, median, largest."""
-    table, found = results.table(), []
-    for name, column in table.items():
+    found: list[tuple[str, ...]] = []
+    for name, column in results.table().items():
         if name.partition(".")[0] in results.labels and column.dtype.kind in "if":
             good = column[np.isfinite(column)].astype(float)
             some = [number(float(f(good)), 5) for f in (np.min, np.median, np.max)] if good.size else ["-"] * 3

@@ -133,10 +133,10 @@ class SweepResults:
     def to_dataframe(self) -> Any:
         """Return the table as a pandas DataFrame."""
         try:
-            import pandas
+            import pandas as pd  # type: ignore[import-untyped]
         except ImportError:
             raise ProblemError("to_dataframe needs pandas, which is not installed; pip install pandas.") from None
-        return pandas.DataFrame(self.table())
+        return pd.DataFrame(self.table())
 
     def xarray(self) -> Any:
         """Return everything that was measured as an `xarray.Dataset` with the axes as dimensions.
@@ -258,7 +258,7 @@ def worst(states: Any) -> str:
     >>> worst(["done", "undecided"])
     'undecided'
     """
-    return max(states, key=STATES.index)
+    return str(max(states, key=STATES.index))
 
 
 def _merged(files: Sequence[Tail], spec: str, labels: Sequence[str]) -> dict[int, dict[str, Any]]:

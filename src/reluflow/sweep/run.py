@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..problem import Interrupted, ProblemError
 from ..problem.progress import bar
@@ -131,9 +132,9 @@ def _shard(shard: Any) -> tuple[int, int]:
     return part, parts
 
 
-def _left(ledger: Ledger, part: int, parts: int) -> np.ndarray:
+def _left(ledger: Ledger, part: int, parts: int) -> npt.NDArray[np.intp]:
     missing = ledger.missing()
-    return missing[missing % parts == part - 1]
+    return np.asarray(missing[missing % parts == part - 1])
 
 
 def slurm_line(spec: Path, out: Path, parts: int, options: list[str]) -> str:
@@ -216,7 +217,6 @@ class Driver:
             self.limits,
             chunk,
             some,
-            self.engine.parent,
         )
 
     def _note(self, done: Done) -> None:
@@ -266,7 +266,7 @@ class Driver:
         self.engine.stop()
         self.ledger.refresh()
         for tail in self.ledger.of_driver(self.name):
-            if tail.begun is not None and self.engine.parent:
+            if tail.begun is not None:
                 self.journal.write({"left": tail.begun})
 
     def close(self) -> None:

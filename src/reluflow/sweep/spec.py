@@ -184,14 +184,16 @@ class Sweep:
                 parameters = self.parameters_at(index)
                 where = ", ".join(f"{axis.name} = {parameters[axis.name]!r}" for axis in self.plan.axes)
                 raise ProblemError(
-                    f"problem {index}{f' ({where})' if where else ''} is impossible: {exc}{self._on_lists()}"
+                    f"problem {index}{f' ({where})' if where else ''} is impossible: {exc}{self._on_lists(str(exc))}"
                 ) from None
             if index == 0:
                 for one in self.taken:
                     try_settings(one, problem)
 
-    def _on_lists(self) -> str:
-        """Say how a list is meant, where one was written."""
+    def _on_lists(self, words: str) -> str:
+        """Say how a list is meant, where one was written and one was wanted."""
+        if "list" not in words and "shape" not in words:
+            return ""
         said = {f"{section}.{key}": value for section in SECTIONS for key, value in getattr(self, section).items()}
         listed = [name for name, value in said.items() if isinstance(value, (list, tuple))]
         return f" A list is an axis ({', '.join(listed)}); {{value = [1, 0]}} is a list as one value." if listed else ""

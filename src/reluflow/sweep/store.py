@@ -2,8 +2,8 @@
 
 ``sweep.json`` says which sweep it is. Every worker appends to a file of its own in ``rows/``, one line a row, each with
 a checksum, the first with the versions of the code; nobody ever writes to a file of another, so that a shared file
-system will do and a kill tears at most the last line. Arrays go to ``arrays/``, one file a chunk, before the row that names
-them.
+system will do and a kill tears at most the last line. Arrays go to ``arrays/``, one file a chunk, before the row that
+names them.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def read_spec(out: str | os.PathLike[str]) -> Document:
     if found is None:
         if (folder / _SPEC).exists():
             raise ProblemError(
-                f"{folder / _SPEC} is damaged; reluflow sweep run SPEC --out {folder} writes it anew and keeps them all."
+                f"{folder / _SPEC} is damaged; reluflow sweep run SPEC --out {folder} writes it anew, no row is lost."
             )
         what = "holds no sweep" if folder.is_dir() else "is no folder"
         raise ProblemError(f"{folder} {what}; reluflow sweep run SPEC --out {folder} makes one.")

@@ -57,7 +57,6 @@ class Task:
     limits: Limits
     indices: tuple[int, ...]
     wanted: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    parent: int = 0
 
 
 class Done(NamedTuple):
@@ -84,8 +83,6 @@ class Worker:
         begun, done, row = time.perf_counter(), 0, None
         self.journal.new_chunk()
         for index in task.indices:
-            if task.parent and os.getppid() != task.parent:
-                break  # nobody waits for us any more
             mark = {"begin": index, "at": round(time.time(), 3)}
             self.journal.write(*([row] if row else []), mark)
             row = None
@@ -104,7 +101,8 @@ class Worker:
         outcomes = self._measured(index, wanted, limits)
         row: dict[str, Any] = {"i": index, "f": self.sweep.fingerprint_at(index)}
         row["s"] = {label: state for label, (state, _, _) in outcomes.items()}
-        row["v"], arrays = {}, {}
+        row["v"] = {}
+        arrays: dict[str, Any] = {}
         for label, (_, found, _) in outcomes.items():
             if found is not None:
                 kept = {k: v for k, v in found.items() if isinstance(v, np.ndarray) and v.ndim}
