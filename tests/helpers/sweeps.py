@@ -1,4 +1,4 @@
-"""Measures for tests of sweeps: cheap, slow, hungry, broken and deadly ones; and the plain loop they are held against."""
+"""Measures for tests of sweeps: cheap, slow, hungry, broken and deadly ones; the plain loop they are held against."""
 
 import os
 import signal

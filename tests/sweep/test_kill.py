@@ -1,4 +1,4 @@
-"""kill -9 at random moments, of workers and of drivers: every row is there once at the end, the same as in a plain loop."""
+"""kill -9 at random moments, of workers and of drivers: every row is there once at the end, as in a plain loop."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Running: the same rows as a plain loop, bit by bit, whoever does the work; every problem a row, whatever becomes of it."""
+"""Running: the rows of a plain loop, bit by bit, whoever does the work; a row whatever becomes of a problem."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ import pytest
 from helpers import sweeps
 from helpers.sweeps import lines, loop, rows, small
 from reluflow import Interrupted, ProblemError, Sweep, open_sweep
-from reluflow.sweep import ledger, measures, store, work
+from reluflow.sweep import ledger, measures, run_sweep, store, work
 
 
 def test_here(tmp_path):
@@ -109,8 +109,10 @@ def test_other_code_is_computed_again_measure_by_measure(tmp_path, monkeypatch):
 
 
 def test_the_version_of_a_function_of_the_user(tmp_path):
-    def version(low, k=iter(range(9))):
-        package = tmp_path / f"mine_of_sweeps{next(k)}"  # a new one each time: a module is imported once
+    numbers = iter(range(9))
+
+    def version(low):
+        package = tmp_path / f"mine_of_sweeps{next(numbers)}"  # a new one each time: a module is imported once
         package.mkdir()
         (package / "__init__.py").write_text("")
         (package / "low.py").write_text(low)
@@ -232,9 +234,7 @@ def test_wrong_arguments(tmp_path):
         with pytest.raises(ProblemError):
             small().run(tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-    with pytest.raises(ProblemError, match="Sweep.read"):
-        from reluflow.sweep import run_sweep
-
+    with pytest.raises(ProblemError, match="must be a Sweep, not str"):
         run_sweep("spec.toml", tmp_path)
 
 

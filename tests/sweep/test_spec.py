@@ -217,7 +217,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(ProblemError, match="is no TOML"):
         Sweep.read(tmp_path / "bad.toml")
     (tmp_path / "odd.toml").write_text('[data]\nsource = "EX1"\n[netwrk]\nwidth = 3\n')
-    with pytest.raises(ProblemError, match="odd.toml: 'netwrk' is not known; did you mean 'network'"):
+    with pytest.raises(ProblemError, match=r"odd\.toml: 'netwrk' is not known; did you mean 'network'"):
         Sweep.read(tmp_path / "odd.toml")
     with pytest.raises(ProblemError, match="cannot be read"):
         Sweep.read(tmp_path)

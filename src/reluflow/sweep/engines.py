@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -158,9 +159,8 @@ class Dask:
         try:
             if address == "local":
                 os.environ.update({name: os.environ.get(name, "1") for name in ONE_THREAD})
-                self._cluster = distributed.LocalCluster(
-                    n_workers=jobs, threads_per_worker=1, processes=True, dashboard_address=None
-                )
+                looks = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+                self._cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, processes=True, **looks)
             self._client = distributed.Client(self._cluster or address, timeout=10, set_as_default=False)
         except (OSError, ValueError) as exc:
             raise ProblemError(
@@ -170,7 +170,8 @@ class Dask:
     @property
     def capacity(self) -> int:
         """Twice the workers there are now: they come and go, and none shall wait for us."""
-        return max(2 * int(sum(self._client.nthreads().values())), 1)
+        threads: dict[str, int] = self._client.nthreads()
+        return max(2 * sum(threads.values()), 1)
 
     def submit(self, task: Task) -> Any:
         """Hand a chunk over."""
@@ -180,7 +181,8 @@ class Dask:
         """Wait a moment, and return those that have ended."""
         jobs = list(running)
         try:
-            return list(self._lib.wait(jobs, timeout=patience, return_when="FIRST_COMPLETED").done)
+            with self._client.as_current():
+                return list(self._lib.wait(jobs, timeout=patience, return_when="FIRST_COMPLETED").done)
         except self._lib.TimeoutError:
             return []
 

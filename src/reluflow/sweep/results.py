@@ -185,19 +185,8 @@ class SweepResults:
             elif file.suffix.lower() == ".csv":
                 _write_csv(self.table(), draft)
             else:
-                self._write_netcdf(draft)
+                self.xarray().to_netcdf(draft, engine="scipy")
         return file
-
-    def _write_netcdf(self, draft: Path) -> None:
-        found = self.xarray()
-        try:
-            found.to_netcdf(draft, engine="h5netcdf")
-        except (ImportError, ValueError) as exc:
-            if "h5netcdf" not in str(exc):
-                raise
-            raise ProblemError(
-                "netCDF needs h5netcdf, which is not installed; pip install 'reluflow[arrays]' brings it."
-            ) from None
 
     def plot(
         self,
