@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +120,9 @@ def _panels(split: Scale | None, results: SweepResults) -> tuple[Figure, list[An
     number_of = 1 if split is None else len(split.values)
     columns = min(number_of, 3)
     rows = -(-number_of // columns)
-    figure, grid = sheet(rows, columns, results.spec.get("title", ""), (5.2, 4.0) if number_of == 1 else (4.2, 3.4))
+    size = (5.2, 4.0) if number_of == 1 else (4.2, 3.4)
+    title = textwrap.fill(results.spec.get("title", "").replace("$", r"\$"), int(11 * size[0] * columns))
+    figure, grid = sheet(rows, columns, title, size)
     cells = list(grid.ravel())
     for spare in cells[number_of:]:
         spare.axis("off")
@@ -152,11 +155,14 @@ def _curves(axis: Any, across: Scale, name: str, color: str | None, table: Mappi
         raise ProblemError(
             f"color = {kinds.name!r} has {len(kinds.values)} values; at most {_MOST_CURVES} curves can be told apart."
         )
-    for k in range(1 if kinds is None else len(kinds.values)):
-        chosen = rows if kinds is None else rows & (kinds.at == k)
-        _one_curve(
-            axis, across, values, chosen, k, "" if kinds is None else f"{kinds.label} = {_word(kinds.values[k])}"
-        )
+    labels = [""] if kinds is None else [f"{kinds.label} = {_word(value)}" for value in kinds.values]
+    shades = None
+    if len(labels) > len(COLOURS):
+        from matplotlib import colormaps
+
+        shades = colormaps["viridis"](np.linspace(0.0, 0.95, len(labels)))
+    for k, label in enumerate(labels):
+        _one_curve(axis, across, values, rows if kinds is None else rows & (kinds.at == k), k, label, shades)
     _label(axis.xaxis, across, axis.set_xscale)
     shared = table[name].dtype == bool or _is_share(table[name])
     axis.set_ylabel(f"share {name}" if shared else name)
@@ -165,7 +171,9 @@ def _curves(axis: Any, across: Scale, name: str, color: str | None, table: Mappi
     axis.grid(alpha=0.2)
 
 
-def _one_curve(axis: Any, across: Scale, values: Column, rows: Column, kind: int, label: str) -> None:
+def _one_curve(
+    axis: Any, across: Scale, values: Column, rows: Column, kind: int, label: str, shades: Column | None
+) -> None:
     """Draw medians, or means of what is 0 and 1, with a band between quantiles."""
     places, middle, low, high = [], [], [], []
     share = bool(np.isin(values[np.isfinite(values)], (0.0, 1.0)).all())
@@ -176,9 +184,12 @@ def _one_curve(axis: Any, across: Scale, values: Column, rows: Column, kind: int
             middle.append(here.mean() if share else np.median(here))
             low.append(middle[-1] if share else np.quantile(here, _BAND[0]))
             high.append(middle[-1] if share else np.quantile(here, _BAND[1]))
+    drawn = len(axis.lines)
     curve(axis, places, middle, kind, label, marks=len(places) <= _BINS + 1)
+    if shades is not None:  # more curves than colours that are told apart: they go from dark to light
+        axis.lines[drawn].set_color(shades[kind])
     if low != high:
-        axis.fill_between(places, low, high, color=COLOURS[kind % len(COLOURS)], alpha=0.18, lw=0)
+        axis.fill_between(places, low, high, color=axis.lines[drawn].get_color(), alpha=0.18, lw=0)
 
 
 def _map(

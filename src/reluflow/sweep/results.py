@@ -188,19 +188,11 @@ class SweepResults:
                 self.xarray().to_netcdf(draft, engine="scipy")
         return file
 
-    def plot(
-        self,
-        x: str,
-        y: str,
-        *,
-        color: str | None = None,
-        panel: str | None = None,
-        path: str | os.PathLike[str] | None = None,
-    ) -> Figure:
-        """Draw the sweep; see `plot_sweep`."""
+    def plot(self, x: str, y: str, **options: Any) -> Figure:
+        """Draw the sweep: `reluflow.sweep.plot_sweep` with the options ``color``, ``panel`` and ``path``."""
         from .plot import plot_sweep
 
-        return plot_sweep(self, x, y, color=color, panel=panel, path=path)
+        return plot_sweep(self, x, y, **options)
 
     def picture_file(self, *words: str | None) -> Path:
         """Return where a picture of these columns goes: the page of the sweep shows all that are there."""

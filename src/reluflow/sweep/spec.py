@@ -200,23 +200,14 @@ class Sweep:
 
     # -- running ---------------------------------------------------------------------------------------------
 
-    def run(
-        self,
-        out: str | os.PathLike[str],
-        *,
-        jobs: int = 1,
-        dask: str | None = None,
-        shard: tuple[int, int] | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        retry: bool = False,
-        progress: bool | None = None,
-    ) -> SweepResults:
-        """Compute what the folder does not hold yet; see `run_sweep`."""
+    def run(self, out: str | os.PathLike[str], **options: Any) -> SweepResults:
+        """Compute what the folder ``out`` does not hold yet: `reluflow.sweep.run_sweep` with these options.
+
+        ``jobs``, ``dask``, ``shard``, ``time_limit``, ``memory_limit``, ``retry``, ``progress``.
+        """
         from .run import run_sweep
 
-        limits = {"time_limit": time_limit, "memory_limit": memory_limit}
-        return run_sweep(self, out, jobs=jobs, dask=dask, shard=shard, **limits, retry=retry, progress=progress)
+        return run_sweep(self, out, **options)
 
     def __repr__(self) -> str:
         shape = " x ".join(f"{len(group[0].values)} {'+'.join(a.name for a in group)}" for group in self.plan.groups)
