@@ -154,6 +154,7 @@ def test_whatever_becomes_of_a_problem_is_a_row(tmp_path):
     assert found.status().states == {"done": 1, "undecided": 1, "out of time": 1, "out of memory": 1, "failed": 2}
     assert table["moody.value"][0] == 1
     assert np.isnan(table["moody.value"][1:]).all()
+    assert table["moody.guess"][1] == 0.5  # what there was is kept
     messages = table["message"].tolist()
     assert messages[1] == "cannot tell."
     assert "ZeroDivisionError: a bug (sweeps.py, line" in messages[2]

@@ -171,7 +171,7 @@ BAD = {
     "zip of unequal": ({"zip": [["width", "network.seed"]]}, "network.width has 3, network.seed has 2"),
     "zip twice": ({"zip": [["width", "n"], ["width", "n"]], "network": {"width": [1, 2]}}, "stands twice"),
     "zip of a text": ({"zip": "width"}, "a list of lists"),
-    "too many": ({"network": {"seed": {"range": [0, 9_000_000]}, "width": [1, 2]}}, "more than 10000000"),
+    "too many": ({"network": {"seed": {"range": [0, 5000]}, "width": {"range": [1, 5001]}}}, "more than 10000000"),
     "no measure": ({"measures": []}, "at least one is needed"),
     "unknown measure": ({"measures": ["limitt"]}, "did you mean 'limit'"),
     "measure twice": ({"measures": ["align", "align"]}, "asked for twice"),

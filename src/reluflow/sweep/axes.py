@@ -67,7 +67,8 @@ def axis_of(name: str, said: Any, seed: int) -> Axis | None:
     if kind == "value":
         return None
     values = _KINDS[kind](name, said, seed)
-    return Axis(name, _distinct(name, values), kind in ("logspace", "log_uniform"))
+    whole = tuple(values) if kind == "range" else _distinct(name, values)
+    return Axis(name, whole, kind in ("logspace", "log_uniform"))
 
 
 def value_of(name: str, said: Any) -> Any:

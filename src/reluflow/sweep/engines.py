@@ -158,7 +158,6 @@ class Dask:
         self._lib, self._cluster = distributed, None
         try:
             if address == "local":
-                os.environ.update({name: os.environ.get(name, "1") for name in ONE_THREAD})
                 looks = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
                 self._cluster = distributed.LocalCluster(n_workers=jobs, threads_per_worker=1, processes=True, **looks)
             self._client = distributed.Client(self._cluster or address, timeout=10, set_as_default=False)

@@ -83,7 +83,15 @@ def of_descend(facts: Facts, *, keep: bool = False, **settings: Any) -> Values:
 
 def of_limit(facts: Facts, *, keep: bool = False, **settings: Any) -> Values:
     """Find the limit of the direction, and whether it classifies like a linear function."""
-    end: Limit = limit(facts.problem, **settings, progress=False)
+    try:
+        return _of_limit(limit(facts.problem, **settings, progress=False), keep)
+    except Undecided as error:
+        if isinstance(error.partial, Limit):  # only the optimum is missing
+            error.partial = _of_limit(error.partial, keep)
+        raise
+
+
+def _of_limit(end: Limit, keep: bool) -> Values:
     best, linear = end.optimum, linearity(end.network) if end.network.W.any() else None
     found = {
         "kind": end.kind,
@@ -227,6 +235,8 @@ def measures_of(said: Any, folder: str) -> tuple[Measure, ...]:
       ...
     reluflow.problem.errors.ProblemError: there is no measure 'limits'; did you mean 'limit'? There are check, ...
     """
+    if isinstance(said, str):
+        said = [said]
     if isinstance(said, (list, tuple)):
         named: dict[str, Any] = {}
         for one in said:

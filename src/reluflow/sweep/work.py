@@ -143,10 +143,11 @@ def attempt(work: Callable[[], Any]) -> Outcome:
         return Outcome("done", work(), "")
     except Interrupted:
         raise KeyboardInterrupt from None
-    except (OutOfTime, TooLong) as exc:
-        return Outcome("out of time", None, str(exc) or "the time limit ended.")
-    except Undecided as exc:
-        return Outcome("undecided", None, str(exc)[:_LONGEST])
+    except TooLong as exc:
+        return Outcome("out of time", None, str(exc))
+    except Undecided as exc:  # who has some values all the same hands them over
+        values = exc.partial if isinstance(exc.partial, dict) else None
+        return Outcome("out of time" if isinstance(exc, OutOfTime) else "undecided", values, str(exc)[:_LONGEST])
     except MemoryError as exc:
         return Outcome("out of memory", None, f"there was not enough memory ({exc}).")
     except ReluflowError as exc:
