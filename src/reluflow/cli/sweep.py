@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +20,6 @@ app = group("Many problems over ranges of parameters: nothing computed twice, no
 
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="A TOML file; docs/sweep.md has one.", show_default=False)]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a sweep.", show_default=False)]
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @app.command("list", cls=Command)
@@ -78,8 +76,6 @@ def run(
 
     A problem that fails, stays undecided or takes too long is a row that says so. Exit code 3: some failed.
     """
-    for name in _ONE_THREAD:  # before NumPy is there
-        os.environ.setdefault(name, "1")
     from ..problem import Interrupted
     from ..sweep import Sweep, run_sweep, slurm_line
 

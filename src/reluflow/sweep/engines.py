@@ -13,10 +13,9 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from ..problem import ProblemError
+from ..problem.threads import THREADS
 from .work import Done, Task, release, work
 
-#: One thread a worker: several workers are faster than several threads, and numbers do not depend on how many.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 _LOOK = 1.0  # seconds between two looks at whether the driver is still there
 
 
@@ -126,9 +125,10 @@ class Processes:
 
 
 def _executor() -> Any:
+    """Start a process with one thread: several of them are faster, and numbers do not depend on how many there are."""
     from joblib.externals.loky import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1, initializer=_attend, initargs=(os.getpid(),), env=ONE_THREAD)
+    return ProcessPoolExecutor(1, initializer=_attend, initargs=(os.getpid(),), env=dict.fromkeys(THREADS, "1"))
 
 
 def _attend(driver: int) -> None:
