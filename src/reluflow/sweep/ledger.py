@@ -158,6 +158,6 @@ class Ledger:
         for tail in self.tails.values():
             if tail.path in self._foreign:
                 said.append(f"{tail.path} is left out: its rows are of another sweep.")
-            elif (note := tail.note()) and (tail.damaged or now - tail.path.stat().st_mtime > 1.0):
+            elif (note := tail.note()) and (tail.damaged or now - tail.modified() > 1.0):
                 said.append(note)
         return sorted(said)

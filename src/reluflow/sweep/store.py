@@ -206,7 +206,10 @@ class Journal:
         """Append lines; those that do not fit are not there at all."""
         self._append(self._file, self.path, b"".join(map(line_of, documents)))
         if time.monotonic() - self._synced > _SYNC:
-            os.fsync(self._file)
+            try:
+                os.fsync(self._file)
+            except OSError as exc:  # where a full disk is noticed on some file systems
+                raise _unwritable(self.path, exc) from None
             self._synced = time.monotonic()
 
     def new_chunk(self) -> None:
@@ -308,6 +311,12 @@ class Tail:
         if self._rest():
             lines.append("a torn last line")
         return f"{self.path}: {' and '.join(lines)} dropped." if lines else ""
+
+    def modified(self) -> float:
+        """Return when the file was last written to; 0 if it is gone."""
+        with suppress(OSError):
+            return self.path.stat().st_mtime
+        return 0.0
 
     def _rest(self) -> bool:
         with suppress(OSError):
