@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reluflow
 from helpers.sweeps import TESTS, lines, loop, rows, small
 from reluflow import ProblemError, open_sweep
-from reluflow.sweep.store import Journal, line_of, read_line
+from reluflow.sweep.store import Journal, line_of, read_line, tails
 
 DOCUMENTS = st.dictionaries(
     st.text(max_size=5), st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -56,6 +56,19 @@ def test_a_torn_last_line_is_dropped_with_a_note(tmp_path):
     found = small().run(tmp_path)
     assert rows(found) == loop(small())
     assert len(lines(tmp_path)) == 36
+
+
+def test_lines_that_came_since_are_not_torn(tmp_path):
+    small().run(tmp_path, shard=(1, 2))
+    file = rows_file(tmp_path)
+    (tail,) = tails(tmp_path)
+    assert sum(1 for _ in tail.news()) == 18
+    with file.open("ab") as stream:
+        stream.write(line_of({"begin": 1, "at": 0.0}))
+    assert tail.note() == ""
+    with file.open("ab") as stream:
+        stream.write(line_of({"begin": 1, "at": 0.0})[:-3])
+    assert "a torn last line" in tail.note()
 
 
 @pytest.mark.parametrize("seed", range(4))

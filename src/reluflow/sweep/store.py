@@ -303,12 +303,12 @@ class Tail:
 
     def note(self) -> str:
         """Say what is wrong with the file; empty if nothing is."""
-        if self.header is None and (self.offset or self._rest()):
+        if self.header is None and (self.offset or self._torn()):
             return f"{self.path} is left out: its first line is damaged, so that nobody knows what its rows are of."
         lines = []
         if self.damaged:
             lines.append(f"{self.damaged} damaged line{'s' if self.damaged > 1 else ''}")
-        if self._rest():
+        if self._torn():
             lines.append("a torn last line")
         return f"{self.path}: {' and '.join(lines)} dropped." if lines else ""
 
@@ -318,9 +318,12 @@ class Tail:
             return self.path.stat().st_mtime
         return 0.0
 
-    def _rest(self) -> bool:
-        with suppress(OSError):
-            return self.path.stat().st_size > self.offset
+    def _torn(self) -> bool:
+        """Whether the file ends within a line; whole lines that came since are none of it."""
+        with suppress(OSError), self.path.open("rb") as stream:
+            stream.seek(self.offset)
+            rest = stream.read()
+            return bool(rest) and not rest.endswith(b"\n")
         return False
 
 
