@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain studio browser soak test portable fuzz answers deep lint types format bench reproduce clean
+.PHONY: help explain studio browser soak test portable fuzz answers deep lint types format bench sweep reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -80,6 +80,11 @@ format: $(DEV)  ## rewrite in the house style
 bench: $(DEV)  ## benchmarks, printed as ratios
 	$(INSTALL) -e ".[bench]"
 	for file in benchmarks/*.py; do $(PY) "$$file" || exit 1; done
+
+sweep: $(DEV)  ## the worked sweep of docs/sweep.md and its pictures (half an hour; goes on where it was stopped)
+	$(PY) -m reluflow sweep run docs/sweep/hinted.toml --out docs/sweep/hinted --jobs 2
+	$(PY) -m reluflow sweep plot docs/sweep/hinted --x scale --y H --color linear --out docs/sweep/linear.png
+	$(PY) -m reluflow sweep plot docs/sweep/hinted --x scale --y margin --color H --out docs/sweep/margin.png
 
 reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (hours; goes on where it was stopped)
 	$(PY) -m reluflow data fetch mnist

@@ -36,6 +36,7 @@ def results():
         margins.grouped_margin(data, np.sign(end.W @ data.X.T), np.sign(end.a)),
         *(sectors.extremal_directions(data, 0.0), sectors.alignment_constants(data, net), sectors.dead_cone(data)),
         *(sectors.cones_of(data, net.W), rf.compare(end, data, progress=False)),
+        rf.Sweep(data={"source": "EX1"}, network={"width": [2, 3]}, measures=["align"]),
     ]
 
 

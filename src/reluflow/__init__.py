@@ -72,6 +72,10 @@ _NAMES = {
         "extremal_directions": ("sectors", "the directions in which neurons align"),
         "alignment_constants": ("sectors", "constants and time bounds of the early phase"),
     },
+    "Many problems": {
+        "Sweep": ("sweep", "problems over ranges of parameters, and what is measured of each"),
+        "open_sweep": ("sweep", "the rows, tables and pictures that a sweep has left in its folder"),
+    },
     "Time": {
         "time_limit": ("problem", "how long what is done inside may take: ``with time_limit(60): ...``"),
     },
@@ -100,6 +104,7 @@ _PARTS = {
     "report": "single plots, and what `explain` and `compare` return",
     "experiments": "every figure and table of the papers, made again and judged",
     "studio": "the playground in the browser, and the states it shows",
+    "sweep": "many problems on all cores or a cluster, and what their rows become",
 }
 
 _HOME_OF = {name: home for names in _NAMES.values() for name, (home, _) in names.items()}

@@ -10,6 +10,7 @@ from . import problem as problem
 from . import report as report
 from . import sectors as sectors
 from . import studio as studio
+from . import sweep as sweep
 from . import theory as theory
 from .data import as_problem as as_problem
 from .data import dataset as dataset
@@ -60,6 +61,8 @@ from .sectors import dead_cone as dead_cone
 from .sectors import extremal_directions as extremal_directions
 from .sectors import sector as sector
 from .studio import Studio as Studio
+from .sweep import Sweep as Sweep
+from .sweep import open_sweep as open_sweep
 from .theory import check as check
 from .theory import citation as citation
 from .theory import monitor as monitor

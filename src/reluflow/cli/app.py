@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import data
+from . import data, sweep
 from .align import align
 from .certify import certify
 from .claims import claims
@@ -47,6 +47,7 @@ app.command(cls=Command)(predict)
 app.command(cls=Command)(reproduce)
 app.command(cls=Command)(studio)
 app.add_typer(data.app, name="data")
+app.add_typer(sweep.app, name="sweep")
 
 
 @app.callback(invoke_without_command=True)

@@ -8,25 +8,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...report.style import STYLE
 from .registry import IDS, PAPERS, experiment
 from .store import code_version, page_of, path_of, save_text
 
 _VERDICTS = ("reproduced", "deviates", "cannot be judged")
 _MARKS = {"reproduced": "✓", "deviates": "✗", "cannot be judged": "?"}
 _COLUMNS = ("claim", "expected", "measured", "verdict")
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
-h1, h2, h3 { line-height: 1.2; } h3 { margin-top: 3rem; } img { max-width: 100%; height: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; margin: 0.7rem 0; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.6rem; text-align: left; vertical-align: top; }
-.reproduced { color: #00563f; } .deviates { color: #a33b00; font-weight: 600; } .cannot { color: #555; }
-.why, .note { color: #555; font-size: 0.85rem; } nav a { margin-right: 0.8rem; }
-@media (prefers-color-scheme: dark) {
-  body { background: #14171a; color: #e4e4e4; } a { color: #7cc4f0; } img { background: #fff; }
-  .reproduced { color: #5fd3ae; } .deviates { color: #ff9e66; } .cannot, .why, .note { color: #aaa; }
-  th, td { border-color: #3a3f44; }
-}
-"""
 
 
 def write_pages(folder: Path) -> None:
@@ -157,7 +145,7 @@ def _cell(text: str) -> str:
 def _html(folder: Path, pages: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Reproduction</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{_STYLE}</style></head><body><h1>Reproduction</h1>"
+    yield f"<style>{STYLE}</style></head><body><h1>Reproduction</h1>"
     yield "<p>Every figure and table of the four papers, made again and judged by a program.</p>"
     yield f"<p>{escape(' '.join(_summary(pages)))}</p><nav>"
     for page in pages:

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from ...problem import Interrupted, ProblemError, ReluflowError
 from ...problem.plain import plain
+from ...problem.threads import THREADS
 from . import store
 from .experiment import Experiment
 from .pages import write_pages
 from .registry import choose, experiment
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +180,9 @@ def _few_threads(jobs: int) -> Iterator[None]:
 
     A number that was set for one library holds for all of them.
     """
-    before = {name: os.environ.get(name) for name in _THREADS}
+    before = {name: os.environ.get(name) for name in THREADS}
     share = next(filter(None, before.values()), str(max(1, (os.cpu_count() or 1) // jobs)))
-    os.environ.update({name: share for name in _THREADS if before[name] is None})
+    os.environ.update({name: share for name in THREADS if before[name] is None})
     try:
         yield
     finally:

@@ -1,8 +1,8 @@
 """What an experiment leaves in the output folder, and whether it is still good.
 
 ``ID.json`` holds the numbers with all they came from. They are taken again, instead of run again, as long as the
-parameters and the code that computed them are the same: all that ``run`` reaches (see ``code.py``). What only judges or
-draws is not reached, and is applied anew to the stored numbers each time.
+parameters and the code that computed them are the same: all that ``run`` reaches (see ``problem/code.py``). What only
+judges or draws is not reached, and is applied anew to the stored numbers each time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...problem.code import SOURCE, Definition, reached_from, version_of
 from ...problem.files import replacing
 from ...problem.plain import plain
-from .code import Definition, code_of, reached_from
 from .experiment import Expectation, Experiment, Numbers
 from .numbers import settled
 
 SCHEMA = 1
-_SOURCE = Path(__file__).parents[2]
 _LIBRARIES = ("numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "torch")
 
 
@@ -123,12 +122,12 @@ def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
 
 def code_version(one: Experiment) -> str:
     """Return the hash of the code that computes the numbers of an experiment."""
-    return code_of(_SOURCE, one.run.__module__.partition(".")[2], one.run.__name__)
+    return version_of(one.run)
 
 
 def reached(one: Experiment) -> list[Definition]:
     """Return the definitions that compute the numbers of an experiment."""
-    return reached_from(_SOURCE, one.run.__module__.partition(".")[2], one.run.__name__)
+    return reached_from(SOURCE, one.run.__module__.partition(".")[2], one.run.__name__)
 
 
 def _machine() -> dict[str, Any]:

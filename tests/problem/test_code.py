@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import reluflow
-from reluflow.experiments.core import code
+from reluflow.problem import code
 
 MAIN = '''
     """Doc."""

@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+#: The folder of this package.
+SOURCE = Path(__file__).parents[1]
 
 _NOTHING = frozenset({"check_time"})  # statements that are a call of these only end a run, or let it go on
 _FILLS = frozenset({"add", "append", "extend", "insert", "register", "setdefault", "update"})
@@ -93,6 +96,29 @@ def code_of(root: Path, module: str, name: str) -> str:
         for word in package_at(root).words(one):
             text = word if isinstance(word, str) else f"#{numbers[word]}"
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def version_of(function: Callable[..., Any]) -> str:
+    """Return the hash of all that a function of this package reaches, see `code_of`.
+
+    >>> from reluflow import initialize
+    >>> version_of(initialize) == code_of(SOURCE, "problem.initialize", "initialize")
+    True
+    """
+    return code_of(SOURCE, function.__module__.partition(".")[2], function.__name__)
+
+
+def text_of(root: Path) -> str:
+    """Return the hash of all files of a package as they are: the same text is surely the same code.
+
+    >>> len(text_of(SOURCE))
+    16
+    """
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.*")):
+        if path.suffix not in _NO_DATA - {".py"} and path.is_file():
+            digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
