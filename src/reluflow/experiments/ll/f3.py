@@ -162,6 +162,8 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters={"heights": [0.4, 0.2, 0.05, -0.05, -0.2, -0.4], "scale": 1e-3},
     quick={"heights": [0.2, -0.2]},
+    implied=("*",),
+    illustration=True,
     unstated=(
         Choice(
             "landscapes",

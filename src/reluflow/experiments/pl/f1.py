@@ -144,6 +144,7 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters=PARAMETERS,
     quick=QUICK,
+    ours=("energy", "accuracy", "span", "flow-*"),
     unstated=UNSTATED,
     minutes=11.0,
 )

@@ -114,4 +114,5 @@ EXPERIMENT = replace(
     ),
     check=check,
     plot=plot,
+    ours=(),
 )

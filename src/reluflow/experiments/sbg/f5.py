@@ -69,6 +69,7 @@ EXPERIMENT = Experiment(
     check=check,
     plot=plot,
     parameters=PARAMETERS,
+    implied=("even-part",),
     unstated=(*UNSTATED, Choice("the two neurons", "w = (1, 0), u = (0, 1), those of SBG-F4", "not given")),
     minutes=0.02,
 )
