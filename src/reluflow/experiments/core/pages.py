@@ -90,9 +90,7 @@ def _apart(page: dict[str, Any], pages: Sequence[dict[str, Any]]) -> list[str]:
     run = experiment(page["id"]).run
     same = [other for other in pages if experiment(other["id"]).run is run]
     return [
-        other["id"]
-        for other in same
-        if other["parameters"] == page["parameters"] and other["digest"] != page["digest"]
+        other["id"] for other in same if other["parameters"] == page["parameters"] and other["digest"] != page["digest"]
     ]
 
 

@@ -129,7 +129,8 @@ def run_all(
         wrong = [one.id for one in asked if store.doctored(folder, one.id)]
         if wrong:
             raise ProblemError(
-                f"the numbers of {', '.join(wrong)} in {folder} are not those that were computed: their hash is another "
+                f"the numbers of {', '.join(wrong)} in {folder} are not those that were computed: their hash is "
+                f"another "
                 "one. Run them again, without redraw."
             )
         asked = [one for one in asked if store.read(folder, one.id) is not None]

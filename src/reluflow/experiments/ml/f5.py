@@ -38,7 +38,7 @@ EXPERIMENT = Experiment(
         "flow_samples": 400,
     },
     implied=("clock",),
-    ours=("flow-*",),
+    ours=("rank", "flow-*"),
     unstated=(
         *BOTH_LAYERS,
         Choice("pixels", "divided by 255", "the usual scaling; with it the reported iterations come out"),

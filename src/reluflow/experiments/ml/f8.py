@@ -19,7 +19,8 @@ def check(numbers: Numbers) -> list[Expectation]:
     return [
         at_least(
             "outside",
-            "At iteration 7000 several live positive neurons are still outside S+ (smallest number over the seeds; all: "
+            "At iteration 7000 several live positive neurons are still outside S+ (smallest number over the seeds; "
+            "all: "
             f"{', '.join(map(str, then))}).",
             min(then),
             2,

@@ -293,7 +293,7 @@ def _check_phases(numbers: Numbers) -> list[Expectation]:
             "The stable rank of W is close to 1 from the alignment of the two mean neurons on (largest value).",
             float("nan") if start is None else float(rank[start:].max()),
             1.2,
-            "The paper says almost 1, without saying from when. The mean neurons are aligned before the slowest and "
+            "The paper says almost 1, without saying from when; this moment is ours. The mean neurons are aligned before the slowest and "
             "smallest neurons are, which still count.",
         ),
         at_most(

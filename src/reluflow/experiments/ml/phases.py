@@ -82,7 +82,8 @@ def _measured(run: Trajectory, length: float, tell: Tell) -> Numbers:
 def check_curves(found: Numbers) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Return the curves from the end of the first epoch on, without the start, as arrays; the loss relative to it."""
     curves = {
-        key: np.asarray(found[key], dtype=np.float64) for key in ("epoch", "loss", "norm", "absolute", "direction", "euler")
+        key: np.asarray(found[key], dtype=np.float64)
+        for key in ("epoch", "loss", "norm", "absolute", "direction", "euler")
     }
     after = curves["epoch"] >= 1 - 1e-9
     return {key: values[after] / (values[0] if key == "loss" else 1.0) for key, values in curves.items()}

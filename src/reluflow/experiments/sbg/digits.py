@@ -79,9 +79,7 @@ def _case_jobs(parameters: Mapping[str, Any]) -> list[Job]:
         for name in ["gaussian", *(parameters["pairs"] if case == "small" else parameters["main_pairs"])]:
             longer = parameters["long"].get(name, 0) if case == "small" else 0
             epochs = _marks(how["epochs"], parameters["records"], longer)
-            found.append(
-                Job(case, name, parameters["images"], how["scale"], how["step"], epochs, parameters["starts"])
-            )
+            found.append(Job(case, name, parameters["images"], how["scale"], how["step"], epochs, parameters["starts"]))
     return found
 
 

@@ -54,9 +54,9 @@ UNSTATED = (
     Choice(
         "standard deviation of the start",
         "small 1e-6, large 30; 0.001 (the small one of SBG-F1) and a ladder of others shown beside them",
-        "not given for these figures. In 784 dimensions weights of std 0.001 have length 0.028, and the mean neurons "
-        "differ by about 1 after training: the linear region of 2 r = 0.05 still misses many images, whose cosine "
-        "with the difference is small. 1e-6 makes the start small against the first step, so that r comes from SGD",
+        "not given for these figures. In 784 dimensions weights of std 0.001 are longer than the first steps, so that r "
+        "is that of the start, and the linear region misses images whose cosine with the difference of the means is "
+        "small. 1e-6 makes the start small against the first step, so that r comes from SGD",
     ),
     Choice(
         "step",
@@ -116,11 +116,11 @@ def says_separable(found: Numbers) -> str:
     )
 
 
-def plot_curve(panel: Any, found: Numbers, key: str, name: str, text: str = "", **look: Any) -> None:
-    """Draw mean and range of one quantity by epoch, from the first epoch on, in the colour of the data."""
+def plot_curve(panel: Any, found: Numbers, key: str, name: str, text: str = "", first: int = 1, **look: Any) -> None:
+    """Draw mean and range of one quantity by epoch, from the first one given on, in the colour of the data."""
     low, mean, high = (np.asarray(found[key][which], dtype=float) for which in ("low", "mean", "high"))
     place = np.asarray(found["epochs"], dtype=float)
-    kind, late = _KINDS[name], place >= 1
+    kind, late = _KINDS[name], place >= first
     colour = COLOURS[kind]
     panel.fill_between(place[late], low[late], high[late], color=colour, alpha=0.15, lw=0)
     drawn = {"color": colour, "ls": STYLES[kind], "lw": 1.6, "label": text or None, **look}

@@ -228,8 +228,14 @@ def plot(numbers: Numbers) -> Figure:
         last = numbers["judged"][case]
         for name in _NAMES:
             for part, width in (("train", 1.0), ("test", 2.2)):
-                plot_curve(panel, numbers["cases"][case][name], part, name, f"{label(name)}, {part}", lw=width)
-        panel.set(xlabel="epoch", ylabel="share outside (2 r)", title=title, ylim=(-0.03, 1.05), xlim=(0.5, last + 0.5))
+                plot_curve(panel, numbers["cases"][case][name], part, name, f"{label(name)}, {part}", 0, lw=width)
+        panel.set(
+            xlabel="epoch",
+            ylabel="share outside (2 r)",
+            title=title,
+            ylim=(-0.03, 1.05),
+            xlim=(-0.02 * last, 1.02 * last),
+        )
     plot_flow(axes[0, 0], numbers, "test")
     axes[0, 0].legend(fontsize=7, loc="upper right")
     axes[0, 2].text(0.5, 0.5, "all of them are 1", transform=axes[0, 2].transAxes, ha="center", color="#555555")
@@ -252,7 +258,8 @@ def _plot_long(panel: Any, numbers: Numbers) -> None:
     panel.plot(place[late], mean[late], color="black", ls=":", lw=2.0, label=f"{few['samples']} images: outside, 2 r")
     panel.axvline(numbers["judged"]["small"], color="#666666", ls=":", lw=1.0)
     panel.set(xscale="log", xlabel="epoch (few images: as many steps)", ylabel="share of training points")
-    panel.set_title(f"(a) continued, digits {name}: not separable", fontsize=10)
+    words = "separable" if numbers["separable"][name]["all"]["separable"] else "not separable"
+    panel.set_title(f"(a) continued, digits {name}: {words}", fontsize=10)
     panel.legend(fontsize=7, loc="upper left")
 
 
@@ -263,10 +270,18 @@ def _plot_ladder(panel: Any, numbers: Numbers) -> None:
             heights = [float(rung[key]["mean"][-1]) for rung in rungs]
             words = f"{label(name)}: {'outside, 2 r' if key == 'test' else 'sign not linear'}"
             panel.plot(
-                scales, heights, color=COLOURS[k], ls=STYLES[k], marker=MARKS[k], ms=5, fillstyle=fill, lw=1.2, label=words
+                scales,
+                heights,
+                color=COLOURS[k],
+                ls=STYLES[k],
+                marker=MARKS[k],
+                ms=5,
+                fillstyle=fill,
+                lw=1.2,
+                label=words,
             )
     panel.set(xscale="log", xlabel="standard deviation of the start", ylabel="share of test points")
-    panel.set_title("initial weights from small to large, one step", fontsize=10)
+    panel.set_title("after training with one step size", fontsize=10)
     panel.legend(fontsize=6.5, loc="upper left")
 
 
@@ -274,9 +289,7 @@ def _plot_table(panel: Any, numbers: Numbers) -> None:
     rows, epoch = [], numbers["judged"]["small"]
     for name, found in numbers["separable"].items():
         one = numbers["cases"]["small"][name]
-        said = [
-            f"yes, {float(data['margin']):.2g}" if data["separable"] else "no" for data in found.values()
-        ]
+        said = [f"yes, {float(data['margin']):.2g}" if data["separable"] else "no" for data in found.values()]
         rows.append(
             (
                 label(name).replace("digits ", ""),
@@ -295,13 +308,13 @@ def _plot_table(panel: Any, numbers: Numbers) -> None:
 EXPERIMENT = Experiment(
     id="SBG-F2",
     title="Share of points outside the linear region: to zero from small weights, not from large ones",
-    caption="Top: share of training (thin) and test points x (thick) with |(mean w - mean u).x| < 2 r |x|, r the radius "
-    "of the clusters, by epoch of SGD; Gaussian data and all images of two pairs of MNIST digits, mean and range of "
-    "the starts; dotted black the exact flow. Bottom left: the small initialisation continued on 3/5, which no line "
-    "separates: share outside with 2 r (Theorem 5.1) and r (Eq. 6), share whose sign is truly not linear, accuracy; "
-    "dotted black the same on a subset that can be separated; the vertical line is the end of panel (a). Bottom "
-    "middle: shares after training against the size of the initial weights. Bottom right: which data a line through 0 "
-    "separates, with its margin, and accuracies.",
+    caption="Top: share of training (thin) and test points x (thick) with |(mean w - mean u).x| < 2 r |x|, r the "
+    "radius of the clusters, by epoch of SGD; Gaussian data and all images of two pairs of MNIST digits, mean and "
+    "range of the starts; dotted black the exact flow. Bottom left: the small initialisation continued on 3/5, which "
+    "no line separates: share outside with 2 r (Theorem 5.1) and r (Eq. 6), share whose sign is truly not linear, "
+    "accuracy; dotted black the same on a subset that can be separated; the vertical line is the end of panel (a). "
+    "Bottom middle: shares after training against the size of the initial weights. Bottom right: which data a line "
+    "through 0 separates, with its margin, and accuracies.",
     run=run,
     check=check,
     plot=plot,

@@ -51,8 +51,8 @@ def _for_ever(how: Mapping[str, Any]) -> Numbers:
     """Follow a flow that stays outside the perfect region: from near the limit of SBG-R1, a pair and one more point."""
     shown = example("SBG-R1")
     data, slope = shown.data, float(how["slope"])
-    signs = [np.array(shown.at(slope).answers[key]) for key in ("signs_w", "signs_u")]
-    goal = agreement_margin(data, slope, *signs)
+    signs_w, signs_u = (np.array(shown.at(slope).answers[key]) for key in ("signs_w", "signs_u"))
+    goal = agreement_margin(data, slope, signs_w, signs_u)
     k = int(how["k"])
     W = np.repeat([goal.w, goal.u], k, axis=0)
     W = W + how["spread"] * np.linalg.norm(W, axis=1, keepdims=True) * np.random.default_rng(0).standard_normal(W.shape)
@@ -60,7 +60,7 @@ def _for_ever(how: Mapping[str, Any]) -> Numbers:
     course = flow(problem, {"log_time": how["log_time"]}, rtol=1e-8, progress=False)
     seen = [agreement(data, net) for net in course.networks()]
     inside = [
-        bool(one.holds and np.array_equal(one.signs_w, signs[0]) and np.array_equal(one.signs_u, signs[1]))
+        bool(one.holds and np.array_equal(one.signs_w, signs_w) and np.array_equal(one.signs_u, signs_u))
         for one in seen
     ]
     unit = np.concatenate([np.repeat([goal.w], k, axis=0), np.repeat([goal.u], k, axis=0)])
@@ -216,7 +216,9 @@ def _check_for_ever(found: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw accuracy, directions, disagreements and shares; and the example that stays outside."""
-    figure, axes = sheet(2, 3, "Two antipodal Gaussians and an outlier; right: an example that stays outside", (4.4, 3.6))
+    figure, axes = sheet(
+        2, 3, "Two antipodal Gaussians and an outlier; right: an example that stays outside", (4.4, 3.6)
+    )
     runs, first, epoch = numbers["runs"], numbers["first"], numbers["epoch"]
     place = np.asarray(runs[0]["time"], dtype=float) / epoch
     place[0] = place[1] / 2  # the start, which a logarithmic axis cannot show
@@ -253,7 +255,7 @@ def _plot_for_ever(plane: Any, course: Any, found: Numbers) -> None:
     X = np.asarray(found["X"], dtype=float)
     reach = 1.1 * float(np.abs(X).max())
     samples(plane, X, found["y"], 50.0)
-    plane.set(xlim=(-reach, reach), ylim=(-2.0, 2.0), aspect="auto", title="SBG-R1: data and directions at the end")
+    plane.set(xlim=(-reach, reach), ylim=(-2.0, 2.0), title="SBG-R1: data and directions at the end")
     place = np.asarray(found["log_time"], dtype=float)
     late = place > 0
     gap = 1.0 - np.asarray(found["margin"], dtype=float) / float(found["limit_margin"])
@@ -271,9 +273,9 @@ EXPERIMENT = Experiment(
     title="With an outlier the neurons agree without being right",
     caption="Two antipodal Gaussians and one positive outlier, 100 leaky neurons, start std 1e-4, SGD with step 0.01: "
     "accuracy, directions (a > 0 solid, a < 0 dashed), disagreements, shares in the perfect agreement region; mean and "
-    "range of the starts. Thin black: exact flow from the first start, followed beyond the end of SGD (dotted), where it "
-    "enters the perfect region after all. Right, not in the paper: an antipodal pair and one more point (SBG-R1), where "
-    "the exact flow from near the limit stays outside the perfect region for ever.",
+    "range of the starts. Thin black: exact flow from the first start, followed beyond the end of SGD (dotted), where "
+    "it enters the perfect region after all. Right, not in the paper: an antipodal pair and one more point (SBG-R1), "
+    "where the exact flow from near the limit stays outside the perfect region for ever.",
     run=run,
     check=check,
     plot=plot,
