@@ -266,12 +266,11 @@ def _check_images(numbers: Numbers) -> list[Expectation]:
 
 def _check_phases(numbers: Numbers) -> list[Expectation]:
     descent = numbers["descent"]
-    loss, rank, norm = (np.asarray(descent[key], dtype=np.float64) for key in ("loss", "rank", "norm"))
+    loss, norm = (np.asarray(descent[key], dtype=np.float64) for key in ("loss", "norm"))
     cosine = np.asarray(descent["cosine"], dtype=np.float64)
     fallen = crossing(descent["iteration"], loss, 0.99)
     dropped = loss <= 0.99 * loss[0]
     drop = int(np.argmax(dropped)) if dropped.any() else len(loss) - 1
-    start, settled = _check_aligned(descent), _check_aligned(descent, "lowest")
     clock = -np.log(numbers["scale"]) / (numbers["step"] * numbers["speed"] * max(numbers["sum_norms"]))
     peak = np.nanmax(cosine, axis=0)
     return [
@@ -288,26 +287,7 @@ def _check_phases(numbers: Numbers) -> list[Expectation]:
             1e-2,
         ),
         at_least("norm-after", "In the end they have grown (squared spectral norm of W).", float(norm[-1]), 0.5),
-        at_most(
-            "rank",
-            "The stable rank of W is close to 1 from the alignment of the two mean neurons on (largest value).",
-            float("nan") if start is None else float(rank[start:].max()),
-            1.2,
-            "The paper says almost 1, without saying from when; this moment is ours. The mean neurons are aligned before the slowest and "
-            "smallest neurons are, which still count.",
-        ),
-        at_most(
-            "rank-two",
-            "The stable rank of W is below 2 from the alignment of the two mean neurons on (largest value).",
-            float("nan") if start is None else float(rank[start:].max()),
-            2.0,
-        ),
-        at_most(
-            "rank-one",
-            "It is close to 1 from the alignment of every single neuron on (cosine 0.95; largest value).",
-            float("nan") if settled is None else float(rank[settled:].max()),
-            1.2,
-        ),
+        *_check_ranks(descent),
         between(
             "clock",
             "The loss falls when the growth rate of aligned neurons says: 1 % at log(1/scale) / (step |x+| / n) "
@@ -324,6 +304,33 @@ def _check_phases(numbers: Numbers) -> list[Expectation]:
             1e-3,
             0.3,
             "The paper shows a visible but mild drop and gives no number.",
+        ),
+    ]
+
+
+def _check_ranks(descent: Mapping[str, Any]) -> list[Expectation]:
+    rank = np.asarray(descent["rank"], dtype=np.float64)
+    start, settled = _check_aligned(descent), _check_aligned(descent, "lowest")
+    return [
+        at_most(
+            "rank",
+            "The stable rank of W is close to 1 from the alignment of the two mean neurons on (largest value).",
+            float("nan") if start is None else float(rank[start:].max()),
+            1.2,
+            "The paper says almost 1, without saying from when; this moment is ours. The mean neurons are aligned "
+            "before the slowest and smallest neurons are, which still count.",
+        ),
+        at_most(
+            "rank-two",
+            "The stable rank of W is below 2 from the alignment of the two mean neurons on (largest value).",
+            float("nan") if start is None else float(rank[start:].max()),
+            2.0,
+        ),
+        at_most(
+            "rank-one",
+            "It is close to 1 from the alignment of every single neuron on (cosine 0.95; largest value).",
+            float("nan") if settled is None else float(rank[settled:].max()),
+            1.2,
         ),
     ]
 

@@ -54,8 +54,8 @@ UNSTATED = (
     Choice(
         "standard deviation of the start",
         "small 1e-6, large 30; 0.001 (the small one of SBG-F1) and a ladder of others shown beside them",
-        "not given for these figures. In 784 dimensions weights of std 0.001 are longer than the first steps, so that r "
-        "is that of the start, and the linear region misses images whose cosine with the difference of the means is "
+        "not given for these figures. In 784 dimensions weights of std 0.001 are longer than the first steps, so that "
+        "r is that of the start, and the linear region misses images whose cosine with the difference of the means is "
         "small. 1e-6 makes the start small against the first step, so that r comes from SGD",
     ),
     Choice(
