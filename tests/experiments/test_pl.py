@@ -216,6 +216,17 @@ def test_f3(trial):
     )
 
 
+def test_the_trend_is_judged_by_its_chance():
+    stats = pytest.importorskip("scipy.stats")
+    from reluflow.experiments.pl.f3 import _check_trend
+
+    rng = np.random.default_rng(0)
+    for n in (3, 5, 8):
+        gaps = rng.standard_normal(n).tolist()
+        second = stats.kendalltau(np.arange(n), gaps, alternative="greater", method="exact")
+        assert _check_trend(gaps) == pytest.approx((second.statistic, second.pvalue), abs=1e-12)
+
+
 def test_f4(trial):
     def same(numbers):
         numbers["end"]["head"]["outs"] = [1.0 for _ in numbers["end"]["head"]["outs"]]

@@ -94,8 +94,10 @@ def test_f2(trial):
         "subset-3/5": put("cases", "subset", "3/5", "train", "mean", -1, value=0.5),
         "theorem": put(*small, "test_sign", "mean", 3, value=1.0),
         "theorem_r": put(*small, "test_sign", "mean", 3, value=1.0),
-        "ladder": put("ladder", "3/5", value=lambda rungs: [{**rungs[0], "scale": rung["scale"]} for rung in rungs]),
+        "ladder-falls": put("ladder", "3/5", 0, "test", "mean", -1, value=0.9),
+        "ladder-rises": put("ladder", "3/5", -1, "test", "mean", -1, value=0.1),
         "small-accuracy": fill("cases", "small", "0/1", "test_right", "mean", value=0.9),
+        "large": put("cases", "large", "0/1", "test", "low", 3, value=0.1),
         "large-accuracy": fill("cases", "large", "0/1", "train_right", "mean", value=0.6),
     }
     for name, part in itertools.product(("gaussian", "0/1", "3/5"), ("train", "test")):

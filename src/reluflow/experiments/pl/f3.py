@@ -118,10 +118,12 @@ def _check_trend(gaps: list[float]) -> tuple[float, float]:
     >>> round(tau, 3), round(chance * 24)    # one order of 4! = 24
     (1.0, 1)
     """
-    from scipy.stats import kendalltau
-
-    found = kendalltau(np.arange(len(gaps)), gaps, alternative="greater")
-    return float(found.statistic), float(found.pvalue)
+    order = [np.sign(gaps[j] - gaps[i]) for j in range(len(gaps)) for i in range(j)]
+    falls = int(np.sum(np.less_equal(order, 0)))  # a tie counts against it
+    orders = np.ones(1)  # how many of the n! orders have so many pairs the wrong way round
+    for n in range(2, len(gaps) + 1):
+        orders = np.convolve(orders, np.ones(n))
+    return float(np.mean(order)), float(orders[: falls + 1].sum() / orders.sum())
 
 
 def plot(numbers: Numbers) -> Figure:

@@ -82,7 +82,7 @@ UNSTATED = (
 )
 
 #: One place in the palette for every set of data, in all three figures.
-_KINDS = {"gaussian": 6, "0/1": 0, "3/5": 1, "1/7": 2, "2/3": 3, "4/9": 4, "6/8": 5}
+KINDS = {"gaussian": 6, "0/1": 0, "3/5": 1, "1/7": 2, "2/3": 3, "4/9": 4, "6/8": 5}
 
 
 def label(name: str) -> str:
@@ -120,7 +120,7 @@ def plot_curve(panel: Any, found: Numbers, key: str, name: str, text: str = "", 
     """Draw mean and range of one quantity by epoch, from the first one given on, in the colour of the data."""
     low, mean, high = (np.asarray(found[key][which], dtype=float) for which in ("low", "mean", "high"))
     place = np.asarray(found["epochs"], dtype=float)
-    kind, late = _KINDS[name], place >= first
+    kind, late = KINDS[name], place >= first
     colour = COLOURS[kind]
     panel.fill_between(place[late], low[late], high[late], color=colour, alpha=0.15, lw=0)
     drawn = {"color": colour, "ls": STYLES[kind], "lw": 1.6, "label": text or None, **look}
@@ -132,4 +132,4 @@ def plot_flow(panel: Any, numbers: Numbers, key: str) -> None:
     for name, found in numbers["flow"].items():
         place, height = (np.asarray(found[what], dtype=float) for what in ("epochs", key))
         words = f"{label(name)}, exact flow" + ("" if name == "gaussian" else f", {found['samples']} images")
-        panel.plot(place[place >= 1], height[place >= 1], color=COLOURS[_KINDS[name]], ls=":", lw=2.2, label=words)
+        panel.plot(place[place >= 1], height[place >= 1], color=COLOURS[KINDS[name]], ls=":", lw=2.2, label=words)
