@@ -142,7 +142,8 @@ def _check_descent(name: str, one: Numbers) -> list[Expectation]:
         ),
         at_least(
             f"{name}-deep",
-            f"It still has at L = {_check_loss(last)}, by steps that are divided by L (1 + log 1/L).",
+            f"Descent on the {name} set, continued by steps that are divided by L (1 + log 1/L), still has a linear "
+            f"boundary at L = {_check_loss(last)} (the same share).",
             float(last["linear"]),
             0.999,
             _check_excluded(name, one),

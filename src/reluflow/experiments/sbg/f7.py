@@ -35,7 +35,7 @@ def check(numbers: Numbers) -> list[Expectation]:
         found += [
             at_most(
                 f"{key}-long-{name}",
-                f"{label(name)}: it stays small when training goes on to epoch {small[name]['epochs'][-1]} (mean).",
+                f"{label(name)}: {word} stays small when training goes on to epoch {small[name]['epochs'][-1]} (mean).",
                 float(small[name][key]["mean"][-1]),
                 bound,
                 "no line separates these images: see SBG-F6.",
