@@ -33,7 +33,8 @@ _ORIGINALS = (
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
-  overflow-wrap: anywhere; }
+  overflow-wrap: break-word; }
+.note { overflow-wrap: anywhere; } table.counts td + td { white-space: nowrap; }
 h1, h2, h3 { line-height: 1.2; } h3 { margin-top: 3rem; } img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; margin: 0.7rem 0; }
 th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.6rem; text-align: left; vertical-align: top; }
@@ -41,7 +42,7 @@ th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.6rem; text-align: left
 .why, .note, .basis { color: #555; font-size: 0.85rem; }
 nav a { display: inline-block; padding: 0.3rem 0.8rem 0.3rem 0; }
 @media (max-width: 46rem) {
-  body { margin: 1rem auto; }
+  body { margin: 1rem auto; } table.counts { font-size: 0.8rem; } table.counts th, table.counts td { padding: 0.2rem; }
   table.claims, table.claims tbody, table.claims tr, table.claims td { display: block; width: auto; }
   table.claims tr:first-child { display: none; }
   table.claims tr { border-bottom: 1px solid #ddd; padding: 0.5rem 0; }
@@ -260,12 +261,16 @@ def _html(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<style>{_STYLE}</style></head><body><h1>Reproduction</h1>"
     yield "<p>Every figure and table of the four papers, made again and judged by a program.</p>"
-    yield "<table><tr><th>expectations</th><th>all</th>" + "".join(f"<th>{v}</th>" for v in _VERDICTS) + "</tr>"
+    yield (
+        '<table class="counts"><tr><th>expectations</th><th>all</th>'
+        + "".join(f"<th>{v}</th>" for v in _VERDICTS)
+        + "</tr>"
+    )
     for row in _headline(pages):
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
     yield f"</table><p>{escape(' '.join(_summary(pages, wrong)))}</p><nav>"
     for page in pages:
-        worst = "deviates" if _counts([page])["deviates"] else "reproduced"
+        worst = "deviates" if _deviations([page], ours=False) else "reproduced"
         yield f'<a class="{worst}" href="#{page["id"]}">{page["id"]}&nbsp;{_MARKS[worst]}</a>'
     yield "</nav>"
     for ours, (heading, words) in _LISTS.items():
