@@ -262,10 +262,8 @@ def _html(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -
     yield f"<style>{_STYLE}</style></head><body><h1>Reproduction</h1>"
     yield "<p>Every figure and table of the four papers, made again and judged by a program.</p>"
     yield (
-        '<table class="counts"><tr><th>expectations</th><th>all</th>'
-        + "".join(f"<th>{v}</th>" for v in _VERDICTS)
-        + "</tr>"
-    )
+    heads = "".join(f"<th>{head}</th>" for head in ("expectations", "all", *_VERDICTS))
+    yield f'<table class="counts"><tr>{heads}</tr>'
     for row in _headline(pages):
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
     yield f"</table><p>{escape(' '.join(_summary(pages, wrong)))}</p><nav>"

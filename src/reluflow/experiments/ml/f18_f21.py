@@ -225,7 +225,8 @@ def _plot_starts(stuck: Any, free: Any, numbers: Numbers) -> None:
     moved = numbers["F20"]["moved"]
     for kind, b in enumerate(sorted({float(one["b"]) for one in moved})):
         own = [(float(one["step"]), -float(one["last"])) for one in moved if float(one["b"]) == b]
-        curve(stuck, *np.array(own).T, kind, f"$\\phi'(0)$ = {b:g}", marks=True)
+        steps, depth = np.array(own).T
+        curve(stuck, steps, depth, kind, f"$\\phi'(0)$ = {b:g}", marks=True)
     stuck.set(
         xscale="log", yscale="symlog", xlabel="step", ylabel="how far into the dead cone", title="F20: none but for 0"
     )
