@@ -261,7 +261,6 @@ def _html(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<style>{_STYLE}</style></head><body><h1>Reproduction</h1>"
     yield "<p>Every figure and table of the four papers, made again and judged by a program.</p>"
-    yield (
     heads = "".join(f"<th>{head}</th>" for head in ("expectations", "all", *_VERDICTS))
     yield f'<table class="counts"><tr>{heads}</tr>'
     for row in _headline(pages):
