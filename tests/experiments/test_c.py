@@ -21,7 +21,7 @@ def test_x1(trial):
             "orthogonal": lambda numbers: numbers["kinds"]["orthsep"]["5"]["ever"]["high"][0].__setitem__(0, 0.1),
             "slope": steeper,
         },
-        unjudged=("quoted-50", "quoted-500"),
+        unjudged=("draws",),
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from helpers.doctor import every, put
 from reluflow import Dataset, Network, Problem, check, example, flow, max_margin
+from reluflow.experiments import experiment
 from reluflow.experiments.ll.common import ending, goals, small_start
 from reluflow.experiments.ll.f3 import KINK, LANDSCAPES, check_kind, field
 from reluflow.experiments.ll.teacher import DIMENSION, PARAMETERS, error, sliced, teacher, teacher_data
@@ -54,14 +55,31 @@ def test_f1_right(trial):
 
 def test_f2(trial):
     changes = {}
-    for name, kind in (("left", "other"), ("middle", "one"), ("right", "leaves")):
-        changes[f"{name}-linear"] = put(name, "gd", "linear", value=0.99)
-        changes[f"{name}-flow"] = put(name, "apart", value=0.1)
-        changes[f"{name}-limit"] = every(name, "ends", kind=kind, linear=True)
+    for name, kind, other in (("left", "other", "other"), ("middle", "one", "other"), ("right", "leaves", "leaves")):
+        changes[f"{name}-linear"] = put(name, "gd", 0, "linear", value=0.99)
+        changes[f"{name}-deep"] = put(name, "gd", -1, "linear", value=0.99)
+        changes[f"{name}-flow"] = put(name, "apart", 0, value=0.1)
+        changes[f"{name}-flow-margin"] = put(name, "flow", -1, "margin", value=lambda margin: 1.01 * margin)
+        changes[f"{name}-limit"] = every(name, "ends", 0, kind=kind, linear=True)
+        changes[f"{name}-small"] = every(name, "ends", -1, kind=other)
+
+        def fewer(numbers, name=name, kind=other):
+            every(name, "ends", 0, kind="best" if name == "left" else "one", linear=True)(numbers)
+            every(name, "ends", -1, kind=kind)(numbers)
+
+        changes[f"{name}-ladder"] = fewer
     # As in the full run: on the middle set a thousandth of He's start is not small enough for the theorem.
     numbers = trial("LL-F2", doctored=changes, deviates=("middle-limit",))
-    assert numbers["middle"]["ends"][0]["margin"] > numbers["middle"]["one"]["margin"]
-    assert numbers["left"]["gd"]["loss"] == pytest.approx(2e-2, rel=1e-2)  # stops at the first loss not larger
+    middle = numbers["middle"]
+    assert middle["ends"][0][0]["margin"] > middle["one"]["margin"]
+    losses = [float(look["log10_loss"]) for look in numbers["left"]["gd"]]
+    assert losses == pytest.approx([np.log10(2e-2), -6.0], abs=0.02)  # stops at the first loss not larger
+    # The smoothed margin is below the margin, and the note says from when on it is above that of one neuron.
+    assert all(float(look["smoothed"]) < float(look["margin"]) for look in middle["gd"])
+    put("middle", "gd", -1, "smoothed", value=0.1)(numbers)
+    limit = next(e for e in experiment("LL-F2").judge(numbers) if e.key == "middle-limit")
+    assert "from L = 1e-6 on along descent, not down to L = 1e-6 along the flow" in limit.why
+    assert limit.basis == "implied"
 
 
 def test_f3(trial):
@@ -78,6 +96,7 @@ def test_f3(trial):
     changes["refraction-sides"] = put("refraction", "sides", value=[-1, 1])
     changes |= {"ridge-told": tell("ridge", ""), "valley-told": tell("valley", "ridge")}
     changes["refraction-told"] = tell("refraction", "deactivate")
+    changes["ridge-branches"] = lambda numbers: numbers["ridge"]["branches"].reverse()
     changes["ridge-apart"] = lambda numbers: numbers["ridge"]["runs"][0]["W"].append([1.0, -3.0])
     trial("LL-F3", doctored=changes)
 

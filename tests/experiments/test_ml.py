@@ -8,7 +8,8 @@ import pytest
 from helpers.doctor import fill, put
 from reluflow import Dataset, align, descend, make
 from reluflow.dynamics import change_measures
-from reluflow.experiments.ml import common, mnist, phases, plane
+from reluflow.experiments.ml import common, f14_f17, mnist, phases, plane
+from reluflow.experiments.ml.patterns import followed, history, unit
 from reluflow.experiments.ml.x1 import points
 from reluflow.problem import Network, Problem
 from reluflow.sectors import alignment_constants
@@ -23,10 +24,13 @@ DIGITS = {
     "aligned-before": fill("descent", "cosine", value=[0.94, 0.99]),
     "norm-before": put("descent", "norm", 1, value=0.02),
     "norm-after": put("descent", "norm", -1, value=0.4),
+    "rank": put("descent", "rank", -1, value=1.3),
     "rank-two": put("descent", "rank", -1, value=2.1),
     "rank-one": put("descent", "rank", -1, value=1.3),
     "clock": put("step", value=lambda step: step / 3),
     "mild-drop": put("descent", "cosine", *END, value=0.5),
+    "loss-small": put("descent", "loss", -1, value=0.2),
+    "centres": put("descent", "cosine", *END, value=0.7),
     "flow-early": put("early", "cosine", 1, 0, value=lambda c: c + 0.02),
     "flow-drop": put("few", "flow", "drop", value=lambda k: 1.03 * k),
     "flow-end": put("few", "flow", "loss", -1, value=lambda loss: 1.1 * loss),
@@ -34,36 +38,35 @@ DIGITS = {
 }
 
 # Images of 8 x 8 pixels are shorter, so that the weights must be a little larger before the loss falls: 0.011, 0.016.
-SMALL = {"norm-before": fill("descent", "norm", value=0.005)}
+# And the mean neurons are aligned before the others are, as in the full run.
+SMALL = {"norm-before": fill("descent", "norm", value=0.005), "rank": fill("descent", "rank", value=1.0)}
 
 
 def test_f5(trial):
     def slower(numbers):
-        numbers["descent"]["iteration"] = [4 * k for k in numbers["descent"]["iteration"]]
+        numbers["descent"]["iteration"] = [5 * k for k in numbers["descent"]["iteration"]]
 
     reported = {
         "aligned-2000": slower,
         "growth-3000": slower,
-        "loss-small": put("descent", "loss", -1, value=0.2),
-        "centres": put("descent", "cosine", *END, value=0.7),
     }
-    # Three times the step of the paper: aligned at iteration 600 instead of 2000. And with 64 pixels instead of 784 the
-    # mean neurons are aligned earlier than the rest, while the stable rank is still above 2.
-    rank = {"rank-two": fill("descent", "rank", value=1.0)}
-    numbers = trial("ML-F5", {**DIGITS, **reported, **rank}, deviates=("aligned-2000", "rank-two"))
+    # With 64 pixels instead of 784 the mean neurons are aligned long before the rest, while the rank is still above 2.
+    rank = {"rank": fill("descent", "rank", value=1.0), "rank-two": fill("descent", "rank", value=1.0)}
+    numbers = trial("ML-F5", {**DIGITS, **reported, **rank}, deviates=("rank", "rank-two"))
     # Known of these 360 images: the share of pairs with the right sign, and |x+| / n.
     assert numbers["pairs"]["all"] == pytest.approx(0.933, abs=5e-4)
     assert numbers["sum_norms"][0] / numbers["samples"] == pytest.approx(0.6566, abs=5e-5)
 
 
 def test_f10(trial):
-    numbers = trial("ML-F10", {**DIGITS, **SMALL}, deviates=("norm-before",))
+    fitted = {"loss-small": put("descent", "loss", -1, value=0.05)}
+    numbers = trial("ML-F10", {**DIGITS, **SMALL, **fitted}, deviates=("norm-before", "rank", "loss-small"))
     assert numbers["pairs"]["all"] == pytest.approx(0.785, abs=5e-4)
     assert numbers["sum_norms"][0] / numbers["samples"] == pytest.approx(0.398, abs=5e-4)
 
 
 def test_f11(trial):
-    trial("ML-F11", {**DIGITS, **SMALL}, deviates=("norm-before",))
+    trial("ML-F11", {**DIGITS, **SMALL}, deviates=("norm-before", "rank"))
 
 
 def test_pairs_are_counted_right():
@@ -144,17 +147,27 @@ def test_f7(trial):
 
 def test_f8(trial):
     at = ("runs", 0, "counts", "descent")
+
+    def entered(numbers):
+        for run in numbers["runs"]:
+            run["counts"]["descent"][3]["outside"] = 0
+
     numbers = trial(
         "ML-F8",
         {
-            **PAIR,
+            "entry": PAIR["entry"],
+            "flow-outside": put("runs", 1, "counts", "flow", 1, "outside", value=50),
+            "flow-drop": put("runs", 1, "flow", "iteration", value=lambda ks: [1.05 * k for k in ks]),
             "outside": put(*at, 1, "outside", value=1),
             "near": put(*at, 1, "outside_to_point", value=0.9),
-            "left": put(*at, 3, "outside", value=2),
-            "early": fill("runs", 0, "loss", value=0.9),
+            "left": entered,
+            "early": fill("runs", 1, "loss", value=0.9),
         },
     )
     assert numbers["entry"] == pytest.approx(7.4255, abs=5e-5)
+    # Shown is the seed that ends as the run of the paper did: one neuron outside S+.
+    assert [run["counts"]["descent"][-1]["outside"] for run in numbers["runs"]] == [0, 1]
+    assert numbers["shown"] == 1
 
 
 def test_f9(trial):
@@ -188,26 +201,27 @@ def test_counts_of_cones():
 
 
 def test_f12(trial):
-    early = ("descent", "norm", 3), ("descent", "absolute", 3)
+    def restless(numbers):
+        numbers["descent"]["norm"] = [0.5 for _ in numbers["descent"]["norm"]]
 
-    def rest(path):
-        # Twice the largest change: what the first phase contributes is then half as much of it.
-        return put(*path[:2], value=lambda values: [*values[:-1], 2 * max(values)])
-
-    trial(
+    numbers = trial(
         "ML-F12",
         {
-            "norm-rests": rest(early[0]),
-            "absolute-rests": rest(early[1]),
+            "norm-rests": restless,
+            "euler": put("descent", "norm", -1, value=lambda change: 1.01 * change),
             "directions-first": put("descent", "direction", -1, value=1e3),
             "loss-small": put("descent", "loss", -1, value=0.2),
             "axis": put("descent", "direction", 3, value=100.0),
             "flow-drop": put("flow", "epoch", value=lambda epochs: [1.2 * e for e in epochs]),
             "flow-directions": put("flow", "direction", -1, value=1e3),
         },
-        # 0.0203 instead of 0.02: where the loss has fallen by 1 % the norms already grow.
-        deviates=("norm-rests", "absolute-rests"),
     )
+    # Why norms are not judged at a loss: 2 mean(q e^-q) is at most 2/e, and about 2 (1 - L) while margins are small.
+    descent = numbers["descent"]
+    lost = 1.0 - np.asarray(descent["loss"], dtype=float)
+    small = (lost > 1e-4) & (lost < 0.01)
+    assert max(descent["norm"]) <= 2 / math.e
+    assert np.asarray(descent["norm"], dtype=float)[small] == pytest.approx(2 * lost[small], rel=0.02)
 
 
 def test_f13(trial):
@@ -232,6 +246,110 @@ def test_first_layer_alone_starts_with_fair_signs():
     assert np.exp(problem.net.log_outs) == pytest.approx(np.ones(50))
     # |P grad| / |w| with |a| = 1 and |w| = 1e-6 sqrt(d): of the order of a million.
     assert 1e5 < change_measures(problem).direction < 1e8
+
+
+# -- drawings of ideas ------------------------------------------------------------------------------------
+
+
+def test_f1(trial):
+    changes = {}
+    for name in ("plus", "minus"):
+        at = ("runs", name)
+        changes |= {
+            f"{name}-velocity": put(*at, "measured", 1, value=lambda v: 1.01 * v),
+            f"{name}-way": put(*at, "measured", value=lambda v: [-x for x in v]),
+            f"{name}-path": put(*at, "exact", -1, value=lambda angle: angle + 1.0),
+        }
+    trial("ML-F1", changes)
+
+
+def test_f2(trial):
+    changes = {}
+    for name, other in (("plus", "minus"), ("minus", "plus")):
+
+        def back(numbers, name=name, other=other):
+            cones = numbers["runs"][name]["cones"]
+            cones[next(j for j, one in enumerate(cones) if one[0] == other)][-1] = other
+
+        def dies(numbers, name=name):
+            one = numbers["runs"][name]
+            one["cones"][one["sees"].index(True)][-1] = "dead"
+
+        changes |= {f"{name}-ends": back, f"{name}-escapes": back, f"{name}-sees": dies}
+    trial("ML-F2", changes)
+
+
+def test_f3(trial):
+    trial("ML-F3", {f"{name}-across": put("runs", name, "across", 0, value=-0.1) for name in ("plus", "minus")})
+
+
+def test_f4(trial):
+    def regains(numbers):
+        path = max(numbers["paths"], key=len)
+        path.append({"time": path[-1]["time"], "active": path[0]["active"]})
+
+    trial(
+        "ML-F4",
+        {
+            "one-way": regains,
+            "changes": put("paths", 0, value=lambda path: path + [path[-1]] * 20),
+            "wait": put("longest_wait", value=1e9),
+            "time": put("t_1", value=1e-3),
+        },
+    )
+
+
+def test_f14_f17(trial):
+    def longer(numbers):
+        y = np.array(numbers["y"])
+        # All points at once, again and again: more edges than the longest path has, each of them possible.
+        numbers["paths"][0] = [{"time": 0.0, "active": (y < 0).tolist()}] * 50 + numbers["paths"][0]
+
+    trial(
+        "ML-F14-F17",
+        {
+            "steps": put("paths", 0, value=lambda path: path[::-1]),
+            "edges": longer,
+            "own-bound": put("paths", 0, -1, "time", value=1e9),
+            "maximal": longer,
+            "t1": put("t_1", value=1e-3),
+        },
+    )
+    assert f14_f17.weight(f14_f17.longest(3, 2)) == pytest.approx(1 / 2 + 1 + 1 / 2 + 1 + 1 / 2)
+
+
+def test_f18_f21(trial):
+    trial(
+        "ML-F18-F21",
+        {
+            "zeno": put("F18", "runs", -1, "crossings", value=3),
+            "slides": put("F18", "events", 0, 2, value="deactivate"),
+            "limit": put("F18", "runs", 0, "last", value=1.0),
+            "crosses": put("F19", "runs", 0, "crossings", value=2),
+            "passes": put("F19", "events", value=[]),
+            "stuck": put("F20", "flow", -1, 0, value=1e-9),
+            "jumps": put("F20", "moved", -1, "first", value=0.0),
+            "regular": put("F21", "still", -1, 0, value=1e-9),
+            "told": put("F21", "kinds", value=[]),
+            "leaves": put("F21", "after_one", 0, value=0.7),
+        },
+    )
+
+
+def test_a_history_is_that_of_small_steps():
+    data = make("circle", plus=[20.0, 45.0], minus=[165.0, 195.0])
+    w = unit(171.0)
+    found = history(followed(data, [w]), 0)
+    step, seen = 1e-4, [(data.X @ w > 0).tolist()]
+    times = [0.0]
+    for k in range(int(1.1 * found[-1]["time"] / step)):
+        force = data.X.T @ (data.y * (data.X @ w > 0))
+        w = w + step * (force - w * (force @ w) / (w @ w))
+        if (data.X @ w > 0).tolist() != seen[-1]:
+            seen.append((data.X @ w > 0).tolist())
+            times.append((k + 1) * step)
+    assert [one["active"] for one in found] == seen
+    assert [one["time"] for one in found] == pytest.approx(times, abs=1e-3)  # first-order steps of 1e-4
 
 
 # -- alignment time ---------------------------------------------------------------------------------------

@@ -216,6 +216,17 @@ def test_f3(trial):
     )
 
 
+def test_the_trend_is_judged_by_its_chance():
+    stats = pytest.importorskip("scipy.stats")
+    from reluflow.experiments.pl.f3 import _check_trend
+
+    rng = np.random.default_rng(0)
+    for n in (3, 5, 8):
+        gaps = rng.standard_normal(n).tolist()
+        second = stats.kendalltau(np.arange(n), gaps, alternative="greater", method="exact")
+        assert _check_trend(gaps) == pytest.approx((second.statistic, second.pvalue), abs=1e-12)
+
+
 def test_f4(trial):
     def same(numbers):
         numbers["end"]["head"]["outs"] = [1.0 for _ in numbers["end"]["head"]["outs"]]
@@ -258,13 +269,25 @@ def test_tab1(trial):
         "PL-TAB1",
         doctored={
             "layers": put("layers", 2, "numbers", 1, value=3),
-            "fits": put("layers", 5, "output", 1, value=14),
-            "activations": put("layers", 7, "then", value=["ReLU"]),
+            "parameters": put("learned", 2, value=0),
+            "activations": put("layers", 7, "then", value="ReLU"),
         },
     )
     sizes = [(32 * 9 + 32), (32 * 32 * 9 + 32), (32 * 32 * 25 + 32), (64 * 32 * 9 + 64), (64 * 64 * 9 + 64)]
     sizes += [(64 * 64 * 25 + 64), (3136 * 128 + 128), (128 + 1)]
-    assert [layer["parameters"] for layer in numbers["layers"]] == sizes
+    assert numbers["learned"] == sizes
+
+
+def test_layers_are_found_by_what_they_do():
+    torch = pytest.importorskip("torch")
+    from reluflow.experiments.pl.tab1 import _convolution, _deed, _linear
+
+    for n, k, s, p in ((3, 3, 1, 0), (4, 5, 2, 1), (2, 1, 3, 0)):
+        found = _convolution(torch.nn.Conv2d(2, n, k, s, p), torch.rand(1, 2, 19, 19), torch.autograd.grad)
+        assert found["numbers"] == [n, k, s, p]
+    assert _linear(torch.nn.Linear(7, 3), torch.rand(1, 7), torch.autograd.grad)["numbers"] == [7, 3]
+    x = torch.tensor([[-1.0, 2.0]])
+    assert [_deed(x, y) for y in (x, x.relu(), -x)] == ["none", "ReLU", "other"]
 
 
 def test_above_is_the_chance_to_be_larger():
@@ -288,7 +311,9 @@ def test_small_images_are_enlarged_and_large_ones_left_alone():
 
 
 def test_figures_of_one_training_share_it():
-    one, two, three = (experiment(name) for name in ("PL-F3", "PL-F4", "PL-TAB1"))
-    assert one.run is two.run is three.run
-    assert one.settings() == two.settings() == three.settings()
+    one, two, table = (experiment(name) for name in ("PL-F3", "PL-F4", "PL-TAB1"))
+    assert one.run is two.run
+    assert one.settings() == two.settings()
+    # The table is about the same net: it is drawn with the same scale and seed.
+    assert all(table.settings()[key] == one.settings()[key] for key in ("scale", "seed"))
     assert experiment("PL-F1").run is experiment("PL-X1").run

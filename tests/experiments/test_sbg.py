@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import reluflow as rf
-from helpers.doctor import put
+from helpers.doctor import fill, put
 from reluflow.dynamics import agreement, descend, flow
 from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
 from reluflow.experiments.sbg.digits import look
 from reluflow.experiments.sbg.f1 import linear_agreement
 from reluflow.experiments.sbg.regimes import angle, largest_turn, rebuilt, regimes
+
+NOT_SEPARABLE = {"samples": 100, "separable": False, "support": 9, "residual": 1e-17}
 
 # -- the figures ------------------------------------------------------------------------------------------
 
@@ -83,24 +85,34 @@ def test_f5(trial):
 
 
 def test_f2(trial):
+    small = ("cases", "small", "3/5")
     doctored = {
-        "flow": put("flow", "test", -1, value=0.2),
+        "flow-gaussian": put("flow", "gaussian", "test", -1, value=0.2),
         "std-0.001": put("cases", "paper", "3/5", "test", "mean", -1, value=0.05),
+        "premise-3/5": put("separable", "3/5", "all", value=NOT_SEPARABLE),
+        "long-3/5": put(*small, "train", "mean", -1, value=0.5),
+        "subset-3/5": put("cases", "subset", "3/5", "train", "mean", -1, value=0.5),
+        "theorem": put(*small, "test_sign", "mean", 3, value=1.0),
+        "theorem_r": put(*small, "test_sign", "mean", 3, value=1.0),
+        "ladder-falls": put("ladder", "3/5", 0, "test", "mean", -1, value=0.9),
+        "ladder-rises": put("ladder", "3/5", -1, "test", "mean", -1, value=0.1),
+        "small-accuracy": fill("cases", "small", "0/1", "test_right", "mean", value=0.9),
+        "large": put("cases", "large", "0/1", "test", "low", 3, value=0.1),
+        "large-accuracy": fill("cases", "large", "0/1", "train_right", "mean", value=0.6),
     }
     for name, part in itertools.product(("gaussian", "0/1", "3/5"), ("train", "test")):
-        doctored[f"small-{name}-{part}"] = put("cases", "small", name, part, "mean", -1, value=0.05)
-        doctored[f"large-{name}-{part}"] = put("cases", "large", name, part, "low", 3, value=0.1)
+        doctored[f"small-{name}-{part}"] = fill("cases", "small", name, part, "mean", value=0.05)
+        doctored[f"large-{name}-{part}"] = fill("cases", "large", name, f"{part}_sign", "mean", value=0.0)
     trial("SBG-F2", doctored=doctored)
 
 
 def test_f6(trial):
-    trial(
-        "SBG-F6",
-        doctored={
-            f"{name}-{part}": put("cases", "small", name, part, "mean", -1, value=0.05)
-            for name, part in itertools.product(("0/1", "3/5", "1/7"), ("train", "test"))
-        },
-    )
+    doctored = {"long-3/5": put("cases", "small", "3/5", "train", "mean", -1, value=0.5)}
+    for name in ("0/1", "3/5", "1/7"):
+        doctored[f"premise-{name}"] = put("separable", name, "all", value=NOT_SEPARABLE)
+        for part in ("train", "test"):
+            doctored[f"{name}-{part}"] = fill("cases", "small", name, part, "mean", value=0.05)
+    trial("SBG-F6", doctored=doctored)
 
 
 def test_f7(trial):
@@ -109,11 +121,13 @@ def test_f7(trial):
         "angle-trend": put("cases", "small", "3/5", "angle", "mean", 6, value=50.0),
         "ratio-large": put("cases", "large", "gaussian", "ratio", "low", 2, value=0.1),
         "angle-large": put("cases", "large", "gaussian", "angle", "low", 2, value=10.0),
-        "flow": put("flow", "ratio", -1, value=1.0),
+        "flow": put("flow", "gaussian", "ratio", -1, value=1.0),
+        "ratio-long-3/5": put("cases", "small", "3/5", "ratio", "mean", -1, value=0.1),
+        "angle-long-3/5": put("cases", "small", "3/5", "angle", "mean", -1, value=10.0),
     }
     for name in ("gaussian", "0/1", "3/5", "1/7"):
-        doctored[f"ratio-{name}"] = put("cases", "small", name, "ratio", "mean", -1, value=0.1)
-        doctored[f"angle-{name}"] = put("cases", "small", name, "angle", "mean", -1, value=10.0)
+        doctored[f"ratio-{name}"] = fill("cases", "small", name, "ratio", "mean", value=0.1)
+        doctored[f"angle-{name}"] = fill("cases", "small", name, "angle", "mean", value=10.0)
     trial("SBG-F7", doctored=doctored)
 
 
@@ -145,6 +159,11 @@ def test_f9(trial):
             "flow-same": put("first", "turn", value=5.0),
             "not-a-limit": put("first", "consistent", value=True),
             "flow-late": put("first", "flow_limit", value=0.0),
+            "ever-consistent": put("for_ever", "consistent", value=False),
+            "ever-stays": put("for_ever", "inside", -1, value=False),
+            "ever-share": put("for_ever", "share_w", -1, value=0.5),
+            "ever-margin": put("for_ever", "margin", -1, value=0.5),
+            "ever-directions": put("for_ever", "turn", value=1.0),
         },
     )
 
@@ -238,7 +257,8 @@ def test_regimes_and_look_agree_with_their_parts(problem):
     inside = [one.perfect for one in by_hand]
     first = len(inside) - list(itertools.takewhile(bool, inside[::-1])).count(True)
     assert found["entrance"] == (run.time[first] if first < len(inside) else np.inf)
-    seen = look(run, problem.data.X[:7])
+    few = problem.data.subset(np.arange(7))
+    seen = look(run, few)
     W = run.final.weights()[0]
     w, u = W[:3].mean(axis=0), W[3:].mean(axis=0)
     r = max(np.linalg.norm(W[:3] - w, axis=1).max(), np.linalg.norm(W[3:] - u, axis=1).max())
@@ -247,4 +267,9 @@ def test_regimes_and_look_agree_with_their_parts(problem):
     outside = np.abs(X @ (w - u)) < 2 * r * np.linalg.norm(X, axis=1)
     assert seen["train"][-1] == pytest.approx(outside.mean())
     assert seen["test"][-1] == pytest.approx(outside[:7].mean())
+    nearer = np.abs(X @ (w - u)) < r * np.linalg.norm(X, axis=1)
+    assert seen["train_r"][-1] == pytest.approx(nearer.mean())
+    other = np.sign(run.final.outputs(X)) != np.sign(X @ (w - u))
+    assert seen["train_sign"][-1] == pytest.approx(other.mean())
+    assert seen["test_right"][-1] == pytest.approx((run.final.margins(few) > 0).mean())
     assert seen["angle"][-1] == pytest.approx(run.measures.group_angles[-1].max())

@@ -112,16 +112,17 @@ def regions(
     x: tuple[float, float],
     y: tuple[float, float] | None = None,
     levels: Sequence[float] | None = None,
+    tints: tuple[str, str, str] = ("#FBE3D4", "#FFFFFF", "#D8ECFA"),
 ) -> None:
-    """Tint the plane by the sign of a function (zero stays white) and draw its zero set; also contours at ``levels``.
+    """Tint the plane by the sign of a function and draw its zero set; also contours at ``levels``.
 
     ``function`` takes points of shape (m, 2) and returns m values; ``x`` and ``y`` are the ranges (``y`` as ``x``
-    when left out).
+    when left out). ``tints`` are the colours of negative, zero and positive values.
     """
     across, up, values = sampled(function, x, y)
     if zero := _zero(values):
         edges = [-np.inf, -zero, zero, np.inf]
-        axes.contourf(across, up, values, levels=edges, colors=("#FBE3D4", "#FFFFFF", "#D8ECFA"), zorder=0)
+        axes.contourf(across, up, values, levels=edges, colors=tints, zorder=0)
     if levels is not None:
         lines = axes.contour(across, up, values, levels=sorted(levels), colors=REST, linewidths=0.7)
         axes.clabel(lines, fontsize=7, fmt="%g")
@@ -167,10 +168,20 @@ def singular_values(axes: Any, values: npt.ArrayLike, count: int = 10, name: str
     axes.set_xticks(np.arange(1, shown.size + 1))
 
 
-def row_plane(axes: Any, points: npt.ArrayLike, signs: npt.ArrayLike, name: str = "W") -> None:
+def row_plane(
+    axes: Any,
+    points: npt.ArrayLike,
+    signs: npt.ArrayLike,
+    name: str = "W",
+    colours: tuple[str, str] = (PLUS, MINUS),
+) -> None:
     """Draw rows of a matrix in the plane of its two first right singular vectors, told apart by the sign of a."""
     rows, kinds = np.asarray(points, dtype=np.float64), np.sign(np.asarray(signs, dtype=np.float64))
-    for sign, colour, mark, word in ((1, PLUS, "+", "a > 0"), (-1, MINUS, "x", "a < 0"), (0, REST, ".", "a = 0")):
+    for sign, colour, mark, word in (
+        (1, colours[0], "+", "a > 0"),
+        (-1, colours[1], "x", "a < 0"),
+        (0, REST, ".", "a = 0"),
+    ):
         at = kinds == sign
         if at.any():
             axes.scatter(*rows[at].T, c=colour, marker=mark, s=28, lw=1.2, label=word)

@@ -100,6 +100,31 @@ def test_steps_equal_the_plain_loop(case, method):
     np.testing.assert_allclose(run.time, 0.05 * np.arange(5), rtol=1e-14)
 
 
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_samples_one_by_one_equal_the_plain_loop(case, dtype):
+    # Mostly zeros, which the compiled pass leaves out; a row of zeros in W, so that kinks are met exactly.
+    given = random_problem(seed=3, n=9, d=6, p=5, **case)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((9, 6)) < 0.6, 0.0, given.data.X)
+    X[:, 0] = given.data.X[:, 0]
+    W, a = (x.copy() for x in given.net.weights())
+    W[2] = 0.0
+    net = rf.Network(W, a, given.net.slope)
+    problem = rf.Problem(rf.Dataset(X, given.data.y), net, case["loss"], case["reduction"], case["train"])
+    marks = [0, 1, 7, 9, 30]  # within an epoch and at its end
+    run = rf.descend(problem, "sgd", step=0.05, steps=30, batch=1, seed=5, subgradient=0.5, record=marks, dtype=dtype)
+    rounding = 1e-12 if dtype == "float64" else 1e-5
+    for k in range(30):
+        grads = gradient(problem, W, a, 0.5, order(9, 5, k // 9)[k % 9 : k % 9 + 1])
+        W, a = W - 0.05 * grads[0], a - 0.05 * grads[1]
+        if k + 1 in marks:
+            at = marks.index(k + 1)
+            np.testing.assert_allclose(run.W[at], W, rtol=rounding, atol=rounding)
+            np.testing.assert_allclose(run.a[at], a, rtol=rounding, atol=rounding)
+    np.testing.assert_allclose(run.time, 0.05 * np.array(marks), rtol=1e-14)
+
+
 @pytest.mark.parametrize("method", ["gd", "sgd", "adam"])
 @pytest.mark.parametrize("slope", [0.0, 0.2])
 def test_steps_equal_autograd(method, slope):

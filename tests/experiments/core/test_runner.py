@@ -76,6 +76,18 @@ def test_stored_numbers_are_judged_anew(done):
     assert outcome.verdicts["reproduced"] > 0
 
 
+def test_changed_numbers_are_run_again_and_not_drawn(done):
+    path = done / "SBG-F4.json"
+    document = json.loads(path.read_text())
+    before = document["numbers"]["slopes"][1]["wrong_sign"]
+    document["numbers"]["slopes"][1]["wrong_sign"] = before + 1
+    path.write_text(json.dumps(document))
+    with pytest.raises(ProblemError, match=r"SBG-F4.*are not those that were computed.*[Rr]un them again"):
+        run_all(["SBG-F4"], done, quick=True, redraw=True)
+    assert states(run_all(["SBG-F4"], done, quick=True)) == ["run"]
+    assert store.read(done, "SBG-F4").numbers["slopes"][1]["wrong_sign"] == before
+
+
 def test_half_a_file_is_run_again(done):
     path = done / "SBG-F4.json"
     path.write_text(path.read_text()[:100])

@@ -72,6 +72,55 @@ def both_ways(
 
 
 @_jit
+def visit(
+    V: Any,
+    a: Any,
+    X: Any,
+    y: Any,
+    order: Any,
+    slope: Any,
+    kink: Any,
+    rate: float,
+    exponential: bool,
+    both: bool,
+    z: Any,
+    s: Any,
+) -> None:
+    """One step with each sample of ``order``, one after the other; ``V`` is W transposed, ``z`` and ``s`` are buffers.
+
+    A row of V is one feature of all neurons: what a sample does not have (the dark pixels of an image) costs nothing.
+    """
+    one = slope * 0 + 1
+    for i in order:
+        z[:] = 0
+        for k in range(V.shape[0]):
+            x = X[i, k]
+            if x != 0:
+                row = V[k]
+                for j in range(z.size):
+                    z[j] += x * row[j]
+        margin = 0.0
+        for j in range(z.size):
+            margin += a[j] * max(z[j], slope * z[j])
+        margin *= y[i]
+        e = math.exp(-margin if exponential else -abs(margin))
+        force = e if exponential else (e if margin > 0 else 1.0) / (1.0 + e)
+        c = a.dtype.type(rate * force * y[i])
+        for j in range(z.size):
+            h = slope if z[j] < 0 else kink
+            g = c * (one if z[j] > 0 else h)
+            s[j] = a[j] * g
+            if both:
+                a[j] += z[j] * g  # w_j . D_j, since D_j is g times the sample
+        for k in range(V.shape[0]):
+            x = X[i, k]
+            if x != 0:
+                row = V[k]
+                for j in range(z.size):
+                    row[j] += x * s[j]
+
+
+@_jit
 def ascend(W: Any, a: Any, D: Any, both: bool) -> None:
     """``w_j += a_j D_j`` and, where both layers are trained, ``a_j += w_j . D_j`` with the old ``w_j``."""
     for j in range(W.shape[0]):

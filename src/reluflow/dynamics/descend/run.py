@@ -135,7 +135,8 @@ class Run:
             while state.iteration < mark:
                 if cut := _cut(asked):
                     return cut
-                if stepper.advance(until) <= until:
+                soon = state.iteration + _CHECK - state.iteration % _CHECK
+                if stepper.advance(until, min(mark, soon) - state.iteration) <= until:
                     return "loss" if math.isfinite(until) else "diverged"  # or else the margins have overflowed
                 if state.iteration % _CHECK == 0 and not _finite(state):
                     return "diverged"

@@ -70,18 +70,23 @@ class Stepper:
         self.slope, self.kink = dtype.type(problem.net.slope), dtype.type(plan.subgradient)
         self.batches = -(-n // m)
         self._epoch = -1
+        self.fused = plan.batch == 1 and plan.method == "sgd" and plan.schedule == "fixed"
         if plan.batch is None:
             # BLAS multiplies by this a quarter faster than by a transposed view: one more copy of the data, made once.
             self.XT = np.ascontiguousarray(self.X.T)
         else:
             self.Xb, self.yb = np.empty((m, self.X.shape[1]), dtype), np.empty(m, dtype)
 
-    def advance(self, until_log_loss: float = -math.inf) -> float:
+    def advance(self, until_log_loss: float = -math.inf, most: int = 1) -> float:
         """Take one step and return the log of the loss before it, or nan where it was not asked for.
 
-        No step is taken where that loss is not above ``until_log_loss``.
+        No step is taken where that loss is not above ``until_log_loss``. Where samples come one by one it may be up to
+        ``most`` steps, not beyond the end of an epoch.
         """
         state, plan = self.state, self.plan
+        if self.fused and not state.exponent.any():
+            self._visit(most)
+            return math.nan
         X, y = (self.X, self.y) if plan.batch is None else self._batch()
         P = self.P[: len(state.a) * len(y)].reshape(-1, len(y))
         np.matmul(state.W, self.XT if plan.batch is None else X.T, out=P)
@@ -103,12 +108,29 @@ class Stepper:
             state.log_time = float(np.logaddexp(state.log_time, log_size))
         return log_loss
 
-    def _batch(self) -> tuple[Floats, Floats]:
+    def _visit(self, most: int) -> None:
+        """Take steps with one sample each, in one compiled pass; W stays transposed, which nobody else can tell."""
+        from .kernel import visit
+
+        state, problem = self.state, self.problem
+        state.W = np.asfortranarray(state.W)
+        chosen = self._next(most)
+        exponential, both = problem.loss.name == "exponential", problem.train == "both"
+        how = (self.slope, self.kink, self.plan.step, exponential, both)
+        visit(state.W.T, state.a, self.X, self.y, chosen, *how, self.P, self.G)
+        state.iteration += chosen.size
+        state.log_time = math.log(state.iteration) + math.log(self.plan.step)
+
+    def _next(self, most: int) -> npt.NDArray[np.intp]:
+        """Return the samples of the next so many batches, as far as the epoch has them."""
         assert self.plan.batch is not None
         epoch, k = divmod(self.state.iteration, self.batches)
         if epoch != self._epoch:
             self._order, self._epoch = order(self.problem.data.n, self.plan.seed, epoch), epoch
-        index = self._order[k * self.plan.batch : (k + 1) * self.plan.batch]
+        return self._order[k * self.plan.batch : (k + most) * self.plan.batch]
+
+    def _batch(self) -> tuple[Floats, Floats]:
+        index = self._next(1)
         X, y = self.Xb[: index.size], self.yb[: index.size]
         # With mode="raise" NumPy would fill a buffer of its own first.
         np.take(self.X, index, axis=0, out=X, mode="clip")

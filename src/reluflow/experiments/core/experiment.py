@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...problem import ProblemError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Verdict = Literal["reproduced", "deviates", "cannot be judged"]
+Basis = Literal["reported", "implied", "ours"]
 Tell = Callable[[float], None]
 Numbers = dict[str, Any]
 
@@ -44,6 +46,9 @@ class Expectation:
         None when it cannot be judged; ``why`` then says why.
     why : str
         Reason of a cut-off, of a deviation, or of the lack of a verdict.
+    basis : {"reported", "implied", "ours"}
+        Whose it is: said by the paper of this figure, following from its theory, or asked by us. The experiment says
+        which (`Experiment.judge`).
     """
 
     key: str
@@ -52,6 +57,7 @@ class Expectation:
     measured: str
     holds: bool | None
     why: str = ""
+    basis: Basis = "reported"
 
     @property
     def verdict(self) -> Verdict:
@@ -63,7 +69,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """A figure or table of a paper, made again.
+    """A figure or table of a paper, made again; or one of our own.
 
     Parameters
     ----------
@@ -87,6 +93,11 @@ class Experiment:
         What a quick run changes in them.
     unstated : tuple of Choice
         What the paper leaves open.
+    implied, ours : tuple of str
+        Keys of the expectations that follow from the theory of the paper without being reported, and of those that are
+        ours; ``*`` stands for anything. All others are reported by the paper.
+    illustration : bool
+        The paper draws an idea there, not a result.
     minutes : float
         What the full run costs on one core, roughly; it only weighs the progress bar and the order.
     """
@@ -100,6 +111,9 @@ class Experiment:
     parameters: Mapping[str, Any]
     quick: Mapping[str, Any] = field(default_factory=dict)
     unstated: tuple[Choice, ...] = ()
+    implied: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    illustration: bool = False
     minutes: float = 1.0
 
     def __post_init__(self) -> None:
@@ -111,6 +125,15 @@ class Experiment:
     def paper(self) -> str:
         """The paper it belongs to: PL, ML, SBG, LL, or C for what belongs to none."""
         return self.id.split("-")[0]
+
+    def judge(self, numbers: Numbers) -> list[Expectation]:
+        """Judge the numbers, and say of every expectation whose it is."""
+        return [replace(one, basis=self._basis(one.key)) for one in self.check(numbers)]
+
+    def _basis(self, key: str) -> Basis:
+        if any(fnmatchcase(key, pattern) for pattern in self.ours):
+            return "ours"
+        return "implied" if any(fnmatchcase(key, pattern) for pattern in self.implied) else "reported"
 
     def settings(self, quick: bool = False) -> dict[str, Any]:
         """Return the parameters of the full or of the quick run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -23,6 +24,16 @@ def settled(numbers: Numbers) -> Numbers:
     """
     found: Numbers = json.loads(json.dumps(plain(_rounded(numbers)), allow_nan=False))
     return found
+
+
+def digest(numbers: Numbers) -> str:
+    """Return a hash of numbers as a file holds them, whatever the order of their names.
+
+    >>> digest({"a": 1.0, "b": [2]}) == digest({"b": [2], "a": 1.0}) != digest({"a": 1.0, "b": [3]})
+    True
+    """
+    text = json.dumps(numbers, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _rounded(value: Any) -> Any:

@@ -14,7 +14,8 @@ PAPERS = {**references.PAPERS, "C": "in none of the papers"}
 
 IDS = (
     *("PL-F1", "PL-F2", "PL-F3", "PL-F4", "PL-TAB1", "PL-X1"),
-    *("ML-F5", "ML-F6", "ML-F7", "ML-F8", "ML-F9", "ML-F10", "ML-F11", "ML-F12", "ML-F13", "ML-X1"),
+    *("ML-F1", "ML-F2", "ML-F3", "ML-F4", "ML-F5", "ML-F6", "ML-F7", "ML-F8", "ML-F9", "ML-F10", "ML-F11", "ML-F12"),
+    *("ML-F13", "ML-F14-F17", "ML-F18-F21", "ML-X1"),
     *("SBG-F1", "SBG-F2", "SBG-F3", "SBG-F4", "SBG-F5", "SBG-F6", "SBG-F7", "SBG-F8", "SBG-F9"),
     *("LL-F1-left", "LL-F1-middle", "LL-F1-right", "LL-F2", "LL-F3", "LL-TAB1", "LL-F4", "LL-X1", "LL-X2"),
     "C-X1",

@@ -128,7 +128,7 @@ def _compared(name: str, folder: Path, again: Path) -> Comparison:
     assert old is not None
     assert new is not None
     found = compare(old.numbers, new.numbers)
-    verdicts = [[(e.key, e.verdict) for e in one.check(stored.numbers)] for stored in (old, new)]
+    verdicts = [[(e.key, e.verdict) for e in one.judge(stored.numbers)] for stored in (old, new)]
     return found if verdicts[0] == verdicts[1] else replace(found, differ=("the verdicts", *found.differ))
 
 
@@ -191,4 +191,4 @@ def _stamp(folder: Path, name: str, stored: store.Stored, result: Restamped) -> 
         stamp = {"how": "carried over", "with": list(result.recomputed), "shared": result.carried[name]}
     stamps = [*stored.origin.get("stamps", ()), {"code": code, **stamp}]
     kept = replace(stored, code=code, origin={**stored.origin, "stamps": stamps})
-    store.save(folder, one, kept, one.check(kept.numbers))
+    store.save(folder, one, kept, one.judge(kept.numbers))

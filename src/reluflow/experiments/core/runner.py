@@ -84,7 +84,8 @@ def run_all(
 
     Writes ``ID.json``, ``ID.png`` and ``ID.svg`` for each experiment, and ``index.html`` and ``REPRODUCTION.md`` over
     all that the folder holds. An experiment whose numbers are there, from the same parameters and code, is not run
-    again, only judged and drawn. A killed run loses only the experiments that had not finished.
+    again, only judged and drawn; where its numbers were changed since, or experiments that share a run hold different
+    ones, it is. A killed run loses only the experiments that had not finished.
 
     Parameters
     ----------
@@ -124,6 +125,13 @@ def run_all(
     asked = [experiment(one) for one in choose(ids)]
     _protect(folder, asked, quick)
     if redraw:
+        wrong = [one.id for one in asked if store.doctored(folder, one.id)]
+        if wrong:
+            raise ProblemError(
+                f"the numbers of {', '.join(wrong)} in {folder} are not those that were computed: their hash is "
+                f"another "
+                "one. Run them again, without redraw."
+            )
         asked = [one for one in asked if store.read(folder, one.id) is not None]
         if not asked:
             raise ProblemError(f"there is nothing of {', '.join(ids)} in {folder} to draw again; run it first.")
@@ -265,7 +273,7 @@ def complete(group: Sequence[Experiment], folder: Path, quick: bool, redraw: boo
     """Compute what is missing of experiments that share a run, judge and draw all of them."""
     stored = [(one, store.read(folder, one.id)) for one in group]
     good = {one.id: found for one, found in stored if found and (redraw or store.is_current(found, one, quick))}
-    if not good:
+    if not good or (not redraw and len({found.digest for found in good.values()}) > 1):  # one run has one result
         pipe.send(("run", None))
         last = [0.0]
 
@@ -283,7 +291,7 @@ def complete(group: Sequence[Experiment], folder: Path, quick: bool, redraw: boo
     spare = next(iter(good.values()))
     for one in group:
         found = good.get(one.id) or store.borrowed(spare, one)
-        store.save(folder, one, found, one.check(found.numbers))
+        store.save(folder, one, found, one.judge(found.numbers))
         store.save_figure(folder, one, found.numbers)
 
 

@@ -21,15 +21,15 @@ from ...problem.code import SOURCE, Definition, reached_from, version_of
 from ...problem.files import replacing
 from ...problem.plain import plain
 from .experiment import Expectation, Experiment, Numbers
-from .numbers import settled
+from .numbers import digest, settled
 
-SCHEMA = 1
+SCHEMA = 2
 _LIBRARIES = ("numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "torch")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The contents of one ``ID.json``."""
+    """The contents of one ``ID.json``; ``digest`` is the hash of the numbers when they were computed."""
 
     id: str
     quick: bool
@@ -37,7 +37,13 @@ class Stored:
     code: str
     seconds: float
     numbers: Numbers
+    digest: str
     origin: dict[str, Any]
+
+    @property
+    def sound(self) -> bool:
+        """Whether the numbers are those that were computed."""
+        return digest(self.numbers) == self.digest
 
 
 def path_of(folder: Path, name: str, ending: str = ".json") -> Path:
@@ -46,7 +52,21 @@ def path_of(folder: Path, name: str, ending: str = ".json") -> Path:
 
 
 def read(folder: Path, name: str) -> Stored | None:
-    """Read what is stored of an experiment; None if there is nothing, or nothing that can be used."""
+    """Read what is stored of an experiment; None if there is nothing, or nothing that can be used.
+
+    Numbers that are not those that were computed cannot be used.
+    """
+    found = _any(folder, name)
+    return found if found is not None and found.sound else None
+
+
+def doctored(folder: Path, name: str) -> bool:
+    """Whether a file is there whose numbers are not those that were computed."""
+    found = _any(folder, name)
+    return found is not None and not found.sound
+
+
+def _any(folder: Path, name: str) -> Stored | None:
     document = _document(folder, name)
     return None if document is None else Stored(**{field: document[field] for field in Stored.__slots__})
 
@@ -61,15 +81,16 @@ def _document(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def is_current(stored: Stored, one: Experiment, quick: bool) -> bool:
-    """Whether the stored numbers are those a run would give now."""
+    """Whether the stored numbers are those of the present parameters and code."""
     return stored.parameters == plain(one.settings(quick)) and stored.code == code_version(one)
 
 
 def made(one: Experiment, quick: bool, numbers: Numbers, seconds: float) -> Stored:
     """Return the numbers of a run with all they came from."""
     origin = {"version": __version__, "machine": _machine(), "libraries": _versions()}
-    parameters = plain(one.settings(quick))
-    return Stored(one.id, quick, parameters, code_version(one), round(seconds, 2), settled(numbers), origin)
+    kept = settled(numbers)
+    settings = plain(one.settings(quick))
+    return Stored(one.id, quick, settings, code_version(one), round(seconds, 2), kept, digest(kept), origin)
 
 
 def save(folder: Path, one: Experiment, stored: Stored, expectations: Iterable[Expectation] = ()) -> None:
@@ -78,6 +99,7 @@ def save(folder: Path, one: Experiment, stored: Stored, expectations: Iterable[E
         "schema": SCHEMA,
         "title": one.title,
         "caption": one.caption,
+        "illustration": one.illustration,
         "expectations": [{**asdict(e), "verdict": e.verdict} for e in expectations],
         "unstated": [asdict(choice) for choice in one.unstated],
         **asdict(stored),
@@ -93,8 +115,9 @@ def borrowed(stored: Stored, one: Experiment) -> Stored:
 def page_of(folder: Path, name: str) -> dict[str, Any] | None:
     """Return all that ``ID.json`` says but the numbers; None if there is nothing that can be used."""
     document = _document(folder, name)
-    if document is not None:
-        del document["numbers"]
+    if document is None or digest(document["numbers"]) != document["digest"]:
+        return None
+    del document["numbers"]
     return document
 
 

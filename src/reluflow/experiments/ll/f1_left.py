@@ -62,6 +62,8 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters={**PARAMETERS, "example": "D4"},
     quick=QUICK,
+    implied=("kkt-margin", "best-margin", "limit", "linear"),
+    ours=("every-scale",),
     unstated=UNSTATED,
     minutes=1.5,
 )

@@ -69,6 +69,7 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters={**PARAMETERS, "example": "D6"},
     quick=QUICK,
+    implied=("kkt-margin", "best-margin", "limit", "linear", "same-line", "condition"),
     unstated=(
         Choice(
             "points",

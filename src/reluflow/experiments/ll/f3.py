@@ -44,7 +44,12 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
                     "events": [[int(e["sample"]), str(e["kind"])] for e in path.events],
                 }
             )
-        found[name] = {**how, "sides": sides(data, how["sign"]), "runs": runs}
+        branches = []
+        for push in (parameters["push"], -parameters["push"]) if name == "ridge" else ():
+            start = Network.balanced([(1.0, push)], [how["sign"]], 0.0, log_scale=np.log(parameters["scale"]))
+            path = flow(Problem(data, start), {"time": how["time"]}, progress=False)
+            branches.append(path.W[:, 0] / parameters["scale"])
+        found[name] = {**how, "sides": sides(data, how["sign"]), "runs": runs, "branches": branches}
         tell((k + 1) / len(LANDSCAPES))
     return found
 
@@ -106,6 +111,14 @@ def check(numbers: Numbers) -> list[Expectation]:
                     f"on it {sorted(on_it)}, beside it {sorted(set().union(*beside))}",
                 ),
                 is_so("ridge-apart", "Neurons beside the ridge move away from it, each to its side.", good),
+                is_so(
+                    "ridge-branches",
+                    "Pushed off the ridge by next to nothing, to either side, a neuron goes far: both branches are "
+                    "paths (last w_2 of the two).",
+                    float(one["branches"][0][-1][1]) > 0.1 and float(one["branches"][1][-1][1]) < -0.1,
+                    "above 0.1 and below -0.1",
+                    ", ".join(f"{float(path[-1][1]):.3f}" for path in one["branches"]),
+                ),
             ]
             continue
         found.append(check_passage(name, one["runs"], told))
@@ -143,8 +156,9 @@ def plot(numbers: Numbers) -> Figure:
             panel.plot(*W.T, color=COLOURS[1], lw=1.8)
             panel.plot(*W[0], marker="o", color=COLOURS[1], ms=4)
         if name == "ridge":
-            W = np.asarray(next(path["W"] for path in one["runs"] if float(path["start"][1]) == 0.0), dtype=float)
-            panel.plot(*W.T, color="black", lw=1.4, ls=":", label="from the ridge: one of many")
+            for k, path in enumerate(one["branches"]):
+                W = np.asarray(path, dtype=float)
+                panel.plot(*W.T, color="black", lw=2.0, ls=":", label=None if k else "the two branches from the ridge")
             panel.legend(fontsize=7, loc="lower left")
         panel.set(xlim=(left, right), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
         panel.set_title(f"{name}: flow says '{EVENTS[name]}'", fontsize=9)
@@ -155,13 +169,16 @@ EXPERIMENT = Experiment(
     id="LL-F3",
     title="Ridge, valley and refraction: only at a ridge the flow is not unique",
     caption="Weights of one small ReLU neuron near the hyperplane of a sample (dashed), the velocity (grey) and paths "
-    "of the exact flow (orange, starting at the dots). Ridge: velocities point away on both sides. Valley: towards it "
-    "on both sides, the neuron slides. Refraction: through it. Titles: what the integrator reports.",
+    "of the exact flow (orange, starting at the dots). Ridge: velocities point away on both sides, and a neuron on it "
+    "may take either branch (dotted). Valley: towards it on both sides, the neuron slides. Refraction: through it. "
+    "Titles: what the integrator reports.",
     run=run,
     check=check,
     plot=plot,
-    parameters={"heights": [0.4, 0.2, 0.05, -0.05, -0.2, -0.4], "scale": 1e-3},
+    parameters={"heights": [0.4, 0.2, 0.05, -0.05, -0.2, -0.4], "scale": 1e-3, "push": 1e-12},
     quick={"heights": [0.2, -0.2]},
+    implied=("*",),
+    illustration=True,
     unstated=(
         Choice(
             "landscapes",

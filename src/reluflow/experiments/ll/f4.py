@@ -85,4 +85,5 @@ EXPERIMENT = replace(
     "(dashed), that of the teacher (dotted, vertical), and the training points projected to the plane.",
     check=check,
     plot=plot,
+    ours=("space",),
 )

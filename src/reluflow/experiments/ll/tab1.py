@@ -25,7 +25,7 @@ UNSTATED = (
         "0.01 / (L (1 + log 1/L)) from the moment L < log(2)/n",
         "the paper says raised; with 0.01 / L the loss diverges",
     ),
-    Choice("end", "smallest margin near 100", "from there to 600 the test error moves by 0.2 points at most"),
+    Choice("end", "smallest margin near 100", "not given; the boundary has settled by then"),
     Choice("plane of LL-F4", "the teacher and a random direction orthogonal to it", "the paper says: through 0"),
     Choice(
         "draws", "the first one shown; 20 for the averages", "the paper shows one; errors scatter by several points"
@@ -147,6 +147,7 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters=PARAMETERS,
     quick=QUICK,
+    ours=("mean-draws", "fitted", "flow"),
     unstated=UNSTATED,
     minutes=8,
 )

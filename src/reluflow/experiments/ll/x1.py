@@ -300,6 +300,8 @@ EXPERIMENT = Experiment(
         "scan": [-2.0],
         "max_log_time": 1e5,
     },
+    implied=("reached", "below", "symmetric"),
+    ours=("fails", "kappa-trend", "hint-trend", "beyond", "decided", "stretched"),
     unstated=(
         START,
         Choice("width", "6, half of the outputs positive", "both signs are needed, and two positive neurons"),

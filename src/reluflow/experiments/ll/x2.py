@@ -227,6 +227,7 @@ EXPERIMENT = Experiment(
         "margin": 1e5,
     },
     quick={"draws": 1, "angles": [-20.0, 5.0], "log10_shares": [-3.0], "margin": 1e4},
+    ours=("*",),
     unstated=(
         START,
         Choice("data", "(1, 1/2) and (20, 0) positive, (-5, 5/2) negative, slope 0.2", "smallest set that was found"),

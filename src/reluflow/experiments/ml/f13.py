@@ -51,6 +51,7 @@ EXPERIMENT = replace(
     id="ML-F13",
     title="Only the first layer trained: no two phases",
     check=check,
+    implied=(),
     parameters={**BOTH.parameters, "train": "first", "epochs": 100, "every": 1, "flow_samples": 300, "flow_rtol": 1e-4},
     quick={**BOTH.quick, "step": 2e-3, "epochs": 100, "every": 1},
     unstated=(

@@ -12,8 +12,8 @@ EXPERIMENT = Experiment(
     caption="First: inner products of 60 centred images of each class. Second: cosine of the mean neuron of either "
     "output sign with its class sum, the band from the least to the best aligned neuron; dotted the exact solution for "
     "small weights on the same images, up to a margin of 0.01. Third: loss, stable rank, squared spectral norm of the "
-    "first layer; the whole flow (dotted) runs on a few of the images, beside descent on the same ones: on all of them "
-    "it would take an hour. Fourth: centres of the classes and mean neurons (scaled to their "
+    "first layer; the whole flow (dotted) is drawn beside descent on the same images, whose number the legend gives. "
+    "Fourth: centres of the classes and mean neurons (scaled to their "
     "length), also with the mean image added back.",
     run=run,
     check=check_reported,
@@ -37,6 +37,8 @@ EXPERIMENT = Experiment(
         "dtype": "float64",
         "flow_samples": 400,
     },
+    implied=("clock",),
+    ours=("rank", "flow-*"),
     unstated=(
         *BOTH_LAYERS,
         Choice("pixels", "divided by 255", "the usual scaling; with it the reported iterations come out"),

@@ -23,7 +23,7 @@ from ..core.experiment import (
 )
 from .choices import BOTH_LAYERS
 from .common import crossing
-from .plane import COMMON, plot_losses, plot_plane, train
+from .plane import COMMON, check_late, plot_losses, plot_plane, train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,15 +44,11 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 
 def _check_alignment(numbers: Numbers) -> list[Expectation]:
-    p = len(numbers["runs"][0]["nets"]["descent"][0]["a"])
+    p = len(numbers["nets"]["descent"][0]["a"])
     by, late = (numbers["shots"].index(k) for k in (8000, 10000))
     trapped = [found["counts"]["descent"][by]["trapped"] for found in numbers["runs"]]
     closest = [float(found["counts"]["descent"][late]["to_sum"]) for found in numbers["runs"]]
-    late_flip = (
-        "Judged for the first seed. In two others one neuron is late, which an unbalanced start allows: in seed 4 its "
-        "output weight is 90 times smaller than its weights, so that it hardly turns; in seed 6 its output weight "
-        "changes sign, at iteration 7050."
-    )
+    late_flip = f"Judged for the first seed. {check_late(numbers)}"
     return [
         is_so(
             "trapped",
@@ -138,10 +134,10 @@ def plot(numbers: Numbers) -> Figure:
     figure, axes = sheet(1, 4, "Five points in the plane: blue S+, orange S-, grey dead", (3.2, 3.3))
     shown, titles = numbers["runs"][0], ("(a) start", "(b) aligned", "(c) the end")
     for panel, at, title in zip(axes[0], (0, -2, -1), titles, strict=False):
-        plot_plane(panel, numbers, shown["nets"]["descent"][at], f"{title}: iteration {numbers['shots'][at]}")
+        plot_plane(panel, numbers, numbers["nets"]["descent"][at], f"{title}: iteration {numbers['shots'][at]}")
     right = axes[0, 3]
     plot_losses(right, shown)
-    share = np.asarray(shown["trapped"], dtype=np.float64) / len(shown["nets"]["descent"][0]["a"])
+    share = np.asarray(shown["trapped"], dtype=np.float64) / len(numbers["nets"]["descent"][0]["a"])
     curve(right, shown["iteration"], share, 1, "share in own cone or dead")
     rank = np.asarray(shown["rank"], dtype=np.float64) - 1.0
     curve(right, shown["iteration"], rank, 2, "stable rank - 1")
@@ -167,6 +163,8 @@ EXPERIMENT = Experiment(
         "shots": [0, 8000, 10000, 30000],
     },
     quick={"seeds": [0, 1]},
+    implied=("ratio",),
+    ours=("flow-*",),
     unstated=(
         *BOTH_LAYERS,
         Choice(

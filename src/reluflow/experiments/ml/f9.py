@@ -15,7 +15,7 @@ def check(numbers: Numbers) -> list[Expectation]:
     """Judge that neurons settle on three directions and only those in S+ grow."""
     shots = (7000, 14000, 21000)
     outside = [check_counts(numbers, "outside", shot) for shot in shots]
-    shown = numbers["runs"][0]["counts"]["descent"][-1]
+    shown = numbers["runs"][numbers["shown"]]["counts"]["descent"][-1]
     constant = [len(set(counts)) == 1 for counts in zip(*outside, strict=True)]
     return [
         at_least(
@@ -54,5 +54,6 @@ EXPERIMENT = replace(
     id="ML-F9",
     title="Two orthogonal points: neurons settle on either point or on their sum, and only the last grow",
     check=check,
+    implied=(),
     parameters={**WIDER.parameters, "delta": 0.0},
 )

@@ -52,13 +52,13 @@ def check_counts(numbers: Numbers, key: str, shot: int, how: str = "descent") ->
 
 def check_loss(numbers: Numbers, shot: int) -> float:
     """Return the loss of the shown seed at an iteration."""
-    shown = numbers["runs"][0]
+    shown = numbers["runs"][numbers["shown"]]
     return float(shown["loss"][shown["iteration"].index(shot)])
 
 
 def check_flow(numbers: Numbers) -> list[Expectation]:
     """Judge the flow from the same start."""
-    shown = numbers["runs"][0]
+    shown = numbers["runs"][numbers["shown"]]
     outside = [[count["outside"] for count in shown["counts"][how]] for how in ("descent", "flow")]
     fallen = [crossing(found["iteration"], found["loss"], 0.9) for found in (shown, shown["flow"])]
     return [
@@ -80,15 +80,16 @@ def check_flow(numbers: Numbers) -> list[Expectation]:
 
 
 def plot(numbers: Numbers) -> Figure:
-    """Draw the neurons at three moments and the curves."""
+    """Draw the neurons at the start and at three moments, and the curves."""
     title = f"$x_1 = (1, 0)$ and $x_2 = (\\sin\\delta, \\cos\\delta)$, both positive, $\\delta$ = {numbers['delta']:g}"
-    figure, axes = sheet(1, 4, f"{title}: blue S+, grey dead", (3.2, 3.3))
-    shown = numbers["runs"][0]
+    shown = numbers["runs"][numbers["shown"]]
+    figure, axes = sheet(1, 5, f"{title}; seed {shown['seed']}: blue S+, grey dead", (3.1, 3.3))
     for panel, net, shot, count in zip(
-        axes[0], shown["nets"]["descent"][1:], numbers["shots"][1:], shown["counts"]["descent"][1:], strict=False
+        axes[0], numbers["nets"]["descent"], numbers["shots"], shown["counts"]["descent"], strict=False
     ):
-        plot_plane(panel, numbers, net, f"iteration {shot}: {count['outside']} of {count['live_plus']} outside S+")
-    right = axes[0, 3]
+        when = f"iteration {shot}" if shot else "start"
+        plot_plane(panel, numbers, net, f"{when}: {count['outside']} of {count['live_plus']} outside S+")
+    right = axes[0, 4]
     plot_losses(right, shown)
     live = shown["counts"]["descent"][-1]["live_plus"]
     share = np.asarray(shown["outside"], dtype=np.float64) / live

@@ -66,8 +66,12 @@ def _measured(run: Trajectory, length: float, tell: Tell) -> Numbers:
     for k, net in enumerate(run.networks()):
         found.append(change_measures(run.problem, net))
         tell((k + 1) / len(run))
+    q = run.margins()
+    with np.errstate(over="ignore"):
+        along = np.mean(q * np.exp(-q), axis=1)
     return {
         "epoch": run.time / length,
+        "euler": 2.0 * along,
         "loss": run.loss,
         "norm": np.array([change.norm for change in found]),
         "absolute": np.array([change.absolute for change in found]),
@@ -78,7 +82,8 @@ def _measured(run: Trajectory, length: float, tell: Tell) -> Numbers:
 def check_curves(found: Numbers) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     """Return the curves from the end of the first epoch on, without the start, as arrays; the loss relative to it."""
     curves = {
-        key: np.asarray(found[key], dtype=np.float64) for key in ("epoch", "loss", "norm", "absolute", "direction")
+        key: np.asarray(found[key], dtype=np.float64)
+        for key in ("epoch", "loss", "norm", "absolute", "direction", "euler")
     }
     after = curves["epoch"] >= 1 - 1e-9
     return {key: values[after] / (values[0] if key == "loss" else 1.0) for key, values in curves.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from ...dynamics import Trajectory, descend, flow
 from ...problem import Dataset, Network
 from ...report.panels import arrows, curve, samples
-from ...sectors import cones_of_patterns
+from ...sectors import Cones, cones_of_patterns
 from ..core.experiment import Numbers, Tell
 from .common import problem_of, spread
 
@@ -24,15 +24,20 @@ COMMON: dict[str, Any] = {
     "step": 2e-3,
     "records": 101,
     "seeds": [0, 1, 2, 3, 4, 5, 6, 7],
+    "show": None,
 }
 
 
 def train(data: Dataset, parameters: Mapping[str, Any], tell: Tell) -> Numbers:
-    """Train from every seed; the first one is shown, with the exact flow from the same start."""
+    """Train from every seed, with the exact flow from the same start.
+
+    Shown is the first seed, or with ``show`` the first that ends with so many live positive neurons outside S+.
+    """
     shots, steps = [int(k) for k in parameters["shots"]], int(parameters["steps"])
     marks = sorted({*spread(steps, int(parameters["records"])), *shots})
     seeds = [int(seed) for seed in parameters["seeds"]]
     found: Numbers = {"X": data.X, "y": data.y, "shots": shots, "runs": []}
+    kept = []
     for k, seed in enumerate(seeds):
         problem = problem_of(data, parameters, seed)
         step = float(parameters["step"])
@@ -48,12 +53,49 @@ def train(data: Dataset, parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             **_curves(run),
             "counts": {how: [cone_counts(data, net) for net in chosen] for how, chosen in nets.items()},
             "flow": _curves(exact, step),
+            "late": late(run, marks.index(shots[1])),
         }
-        if k == 0:
-            entry["nets"] = {how: [_plain(net) for net in chosen] for how, chosen in nets.items()}
+        kept.append({how: [_plain(net) for net in chosen] for how, chosen in nets.items()})
         found["runs"].append(entry)
         tell((k + 1) / len(seeds))
+    ends = [entry["counts"]["descent"][-1]["outside"] for entry in found["runs"]]
+    shown = ends.index(parameters["show"]) if parameters["show"] in ends else 0
+    return {**found, "shown": shown, "nets": kept[shown]}
+
+
+def late(run: Trajectory, at: int) -> list[Numbers]:
+    """Return the neurons that are neither in their own cone nor dead at a record, and why that may be.
+
+    That is: how much larger than its output weight the weights of a neuron are at the start, and at which iteration its
+    output weight was first seen with the other sign (None: never).
+    """
+    net, first = run.network(at), run.network(0)
+    cones = _cones(run.problem.data, net)
+    found = []
+    for j in np.flatnonzero(~(cones.own(net.a > 0) | cones.dead)).tolist():
+        turned = np.flatnonzero(run.signs[:, j] != run.signs[0, j])
+        found.append(
+            {
+                "neuron": j,
+                "ratio": float(np.exp(first.log_norms[j] - first.log_outs[j])),
+                "turned": int(run.settings["iteration"][turned[0]]) if turned.size else None,
+            }
+        )
     return found
+
+
+def check_late(numbers: Numbers) -> str:
+    """Say which neurons of which seeds are late, and why."""
+    said = []
+    for run in numbers["runs"]:
+        for one in run["late"]:
+            why = f"its weights are {float(one['ratio']):.2g} times its output weight at the start, so it hardly turns"
+            if one["turned"] is not None:
+                why = f"its output weight has changed sign by iteration {one['turned']}"
+            said.append(f"in seed {run['seed']} neuron {one['neuron']}: {why}")
+    if not said:
+        return "No neuron of any seed is late."
+    return f"Late neurons, which an unbalanced start allows: {'; '.join(said)}."
 
 
 def _plain(net: Network) -> Numbers:
@@ -77,10 +119,13 @@ def _curves(run: Trajectory, step: float = 0.0) -> Numbers:
     return found
 
 
+def _cones(data: Dataset, net: Network) -> Cones:
+    return cones_of_patterns(data.y, net.directions @ (data.X / data.norms[:, None]).T > _OFF)
+
+
 def cone_counts(data: Dataset, net: Network) -> Numbers:
     """Count neurons in their own cone or dead, and those alive by sign; how far and how large they are."""
-    U, units = net.directions, data.X / data.norms[:, None]
-    cones = cones_of_patterns(data.y, U @ units.T > _OFF)
+    U, units, cones = net.directions, data.X / data.norms[:, None], _cones(data, net)
     live, positive = ~cones.dead, net.a > 0
     own = cones.own(positive)
     outside = live & positive & ~cones.plus

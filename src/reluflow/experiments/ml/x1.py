@@ -192,6 +192,8 @@ EXPERIMENT = Experiment(
     plot=plot,
     parameters={"smallest": 1e-6, "values": 31, "neurons": 2000, "points": 10},
     quick={"values": 13, "neurons": 300, "points": 6},
+    implied=("trapped", "closed-form", "*-t1"),
+    ours=("*-t1-sharp", "*-log", "*-orders"),
     unstated=(
         Choice("the experiment itself", "three families of unit vectors with prescribed mu", "not in the paper"),
         Choice(

@@ -14,8 +14,12 @@ from ...deep.need import torch_for
 from ...margins import class_margins
 from ...problem import Dataset
 from ...problem.types import Array
+from ...report.panels import COLOURS
 from ...sectors import is_orthogonally_separable, smallest_cosine
 from ..core.experiment import Choice
+
+#: Colours of neurons with positive and with negative output: those of the paper.
+SIGNS = (COLOURS[1], COLOURS[0])
 
 UNSTATED = (
     Choice("initial weights", "uniform in +-1/sqrt(inputs of a unit), then times 0.05", "the default of PyTorch"),

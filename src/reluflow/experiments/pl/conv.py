@@ -44,7 +44,7 @@ UNSTATED = (
     Choice("initial weights", "uniform in +-1/sqrt(inputs of a unit), biases too", "the default of PyTorch"),
     Choice("biases", "in every layer, not scaled by 0.05", "the paper speaks of biases as a possible disturbance"),
     Choice("activation", "ReLU after every layer but the last", "the paper gives only the linear maps"),
-    Choice("images", "the 12665 training images, pixels in [0, 1]; label +1 for the digit 1", "the usual scaling"),
+    Choice("images", "all training images, pixels in [0, 1]; label +1 for the digit 1", "the usual scaling"),
     Choice("runs", "one, seed 0", "the paper shows one"),
 )
 

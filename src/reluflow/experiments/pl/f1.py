@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.experiment import Expectation, Experiment, Numbers, at_least, at_most, equals, is_so
-from .common import UNSTATED, check_rays
+from .common import SIGNS, UNSTATED, check_rays
 from .two_layer import PARAMETERS, QUICK, run
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def plot(numbers: Numbers) -> Figure:
     values = np.asarray(exact["singular_values"], dtype=float)
     a.plot(np.arange(1, values.size + 1), values, ls="", marker="o", mfc="none", color="black", ms=6, label="flow")
     a.legend(["flow", "SGD"], fontsize=8)
-    row_plane(b, sgd["projected"], sgd["signs"])
+    row_plane(b, sgd["projected"], sgd["signs"], colours=SIGNS)
     rows = np.asarray(exact["projected"], dtype=float)
     b.scatter(*rows.T, s=40, marker="o", facecolors="none", edgecolors="black", lw=0.5, label="flow", zorder=1)
     b.legend(fontsize=8, loc="upper center")
@@ -136,14 +136,15 @@ EXPERIMENT = Experiment(
     caption=(
         "From the left, for seed 0: the ten largest singular values of the first layer after training by SGD (bars) "
         "and of the exact gradient flow from the same start at the same time (circles); the neurons in the plane of "
-        "the two first singular directions; the cosine of every neuron with the max-margin direction of the class of "
-        "its sign; the training loss."
+        "the two first singular directions (orange for a > 0, as in the paper; the axes have different scales); the "
+        "cosine of every neuron with the max-margin direction of the class of its sign; the training loss."
     ),
     run=run,
     check=check,
     plot=plot,
     parameters=PARAMETERS,
     quick=QUICK,
+    ours=("energy", "accuracy", "span", "flow-*"),
     unstated=UNSTATED,
     minutes=11.0,
 )

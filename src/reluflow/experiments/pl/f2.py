@@ -9,7 +9,7 @@ import numpy as np
 
 from ...deep import layer_weights, residual_net, train
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals, is_so
-from .common import UNSTATED, check_rays, one_thread, orthogonal_data, plot_legend, portrait
+from .common import SIGNS, UNSTATED, check_rays, one_thread, orthogonal_data, plot_legend, portrait
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,7 @@ def plot(numbers: Numbers) -> Figure:
     figure, axes = sheet(2, count + 1, "Residual net of four layers: every matrix has rank two", size=(3.1, 2.9))
     for k, layer in enumerate(one["layers"]):
         singular_values(axes[0, k], layer["singular_values"], name=f"$W_{k + 1}$")
-        row_plane(axes[1, k], layer["projected"], one["outs"], name=f"$W_{k + 1}$")
+        row_plane(axes[1, k], layer["projected"], one["outs"], name=f"$W_{k + 1}$", colours=SIGNS)
         plot_legend(axes[1, k], f"$W_{count + 1}[j]$")
     for row, runs, title in ((0, numbers["runs"][:1], "seed 0"), (1, numbers["runs"], "all seeds")):
         pooled = np.concatenate([np.asarray(r["first"]["correlations"], dtype=np.float64) for r in runs])
@@ -117,9 +117,9 @@ EXPERIMENT = Experiment(
     caption=(
         "Above: the ten largest singular values of the three inner weight matrices after training (seed 0). Below: "
         "their rows in the plane of the two first singular directions, told apart by the sign of the output weight of "
-        "the unit. Right: cosine of every row of the first layer with the nearer class max-margin direction, for seed "
-        "0 and for all seeds. There is no exact flow beside it: the net is not a two-layer net, and the theorem does "
-        "not speak of it."
+        "the unit (orange if positive; the axes have different scales). Right: cosine of every row of the first layer "
+        "with the nearer class max-margin direction, for seed 0 and for all seeds. There is no exact flow beside it: "
+        "the net is not a two-layer net, and the theorem does not speak of it."
     ),
     run=run,
     check=check,
@@ -136,6 +136,7 @@ EXPERIMENT = Experiment(
         "seeds": [0, 1, 2, 3, 4],
     },
     quick={"n": 100, "width": 40, "batch": 20, "epochs": 300, "seeds": [0]},
+    ours=("accuracy",),
     unstated=(*UNSTATED, Choice("biases", "none", "as in the formula of the net")),
     minutes=2.0,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...problem.types import Array
 from ..core.experiment import Expectation, Numbers, at_least, between, not_judged
-from .common import plot_legend
+from .common import SIGNS, plot_legend
 from .f3 import EXPERIMENT as FEATURES
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def plot(numbers: Numbers) -> Figure:
     start = numbers["start"]["head"]["singular_values"][0]
     axes[0, 0].axhline(start, color="black", ls=":", lw=1.2, label="largest at the start")
     axes[0, 0].legend(fontsize=8)
-    row_plane(axes[0, 1], head["projected"], head["outs"], name="$W_7$")
+    row_plane(axes[0, 1], head["projected"], head["outs"], name="$W_7$", colours=SIGNS)
     plot_legend(axes[0, 1], "$W_8[j]$")
     course = numbers["training"]["course"]
     values = np.array([one["singular_values"][:10] for one in course], dtype=float)
@@ -109,9 +109,11 @@ EXPERIMENT = replace(
     title="First linear layer of a convolutional net on the digits 0 and 1",
     caption=(
         "Left: the ten largest singular values of the first linear layer (128 x 3136) after training. Middle: its rows "
-        "in the plane of the two first singular directions, told apart by the sign of the last layer. Right: the ten "
-        "largest singular values while training. The net is not a two-layer net: there is no flow to draw beside it."
+        "in the plane of the two first singular directions, told apart by the sign of the last layer (orange if "
+        "positive). Right: the ten largest singular values while training. The net is not a two-layer net: there is no "
+        "flow to draw beside it."
     ),
     check=check,
     plot=plot,
+    ours=(),
 )

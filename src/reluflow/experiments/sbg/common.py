@@ -27,8 +27,10 @@ def train(problem: Problem, step: float, epochs: list[int], seed: int, until_los
     data = problem.data
 
     def enough(_: int, net: Network) -> bool:
+        if until_loss is None:
+            return False
         q = net.margins(data)
-        return until_loss is not None and bool(q.min() > 0 and problem.log_loss_of(q) < np.log(until_loss))
+        return bool(q.min() > 0 and problem.log_loss_of(q) < np.log(until_loss))
 
     marks = [data.n * epoch for epoch in epochs]
     return descend(

@@ -165,6 +165,7 @@ EXPERIMENT = Experiment(
         "seed": 0,
     },
     quick={"n": 40, "width": 20, "epochs": 2000, "every": 20},
+    ours=("flow-*",),
     unstated=(
         Choice(
             "data",

@@ -85,7 +85,8 @@ EXPERIMENT = Experiment(
     id="SBG-F4",
     title="Two neurons: the boundary of a leaky ReLU net is linear, that of a ReLU net is not",
     caption="Sign of a net with one positive neuron w = (1, 0) and one negative neuron u = (0, 1). Left: leaky ReLU, "
-    "the boundary (black) is a line. Right: ReLU, the net is 0 on a whole quadrant (white).",
+    "the boundary (black) is a line. Right: ReLU, the net is 0 on a whole quadrant (grey). Orange is positive and blue "
+    "negative, as in the paper.",
     run=run,
     check=check,
     plot=plot,

@@ -52,7 +52,7 @@ def plot(numbers: Numbers) -> Figure:
     net = net_of(numbers, numbers["shown"])
     plot_signs(axes[0, 0], net, "sign of f: linear")
     panel, grid = axes[0, 1], sampled(net.outputs, (-2.0, 2.0))
-    image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr")
+    image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr_r")
     lines = panel.contour(*grid, levels=[-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], colors="black", linewidths=0.8)
     panel.clabel(lines, fontsize=8, fmt="%g")
     figure.colorbar(image, ax=panel, shrink=0.85, label="f")
@@ -69,6 +69,7 @@ EXPERIMENT = Experiment(
     check=check,
     plot=plot,
     parameters=PARAMETERS,
+    implied=("even-part",),
     unstated=(*UNSTATED, Choice("the two neurons", "w = (1, 0), u = (0, 1), those of SBG-F4", "not given")),
     minutes=0.02,
 )

@@ -128,6 +128,7 @@ EXPERIMENT = Experiment(
         "flow_epochs": 5,
     },
     quick={"n": 100, "d": 20, "draws": 1, "width": 20, "epochs": 20},
+    ours=("entrance", "flow-*"),
     unstated=(
         Choice(
             "data",

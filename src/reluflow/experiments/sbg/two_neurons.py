@@ -69,7 +69,7 @@ def _measure(net: Network, X: Array) -> Numbers:
 
 def plot_signs(axes: Any, net: Network, title: str) -> None:
     """Tint the plane by the sign of f and mark the two neurons."""
-    regions(axes, net.outputs, (-2.0, 2.0))
+    regions(axes, net.outputs, (-2.0, 2.0), tints=("#B9DCF3", "#D0D0D0", "#F9CFB2"))  # the paper's colours
     arrow = {"arrowstyle": "-|>", "color": "black", "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
     for name, end, place in zip("wu", net.W, ((0.1, -0.32), (-0.32, 0.1)), strict=True):
         axes.annotate("", end, (0.0, 0.0), arrowprops=arrow)
