@@ -390,6 +390,7 @@ class Trajectory(Shown):
                 method=text["method"],
                 settings=text["settings"],
                 early=None,
+                dense=None,
                 **arrays,
             )
         except (KeyError, TypeError, ValueError) as exc:

@@ -133,7 +133,7 @@ class SweepResults:
     def to_dataframe(self) -> Any:
         """Return the table as a pandas DataFrame."""
         try:
-            import pandas as pd  # type: ignore[import-untyped]
+            import pandas as pd
         except ImportError:
             raise ProblemError("to_dataframe needs pandas, which is not installed; pip install pandas.") from None
         return pd.DataFrame(self.table())

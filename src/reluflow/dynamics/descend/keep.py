@@ -87,7 +87,7 @@ class Records:
         settings = {**settings, "iteration": iteration, "fast_forward": early, "stopped": stopped}
         settings["interrupted"] = stopped == "interrupted"
         return Trajectory(
-            self.problem, **found, phases=tuple(phases), method=plan.method, settings=settings, early=None
+            self.problem, **found, phases=tuple(phases), method=plan.method, settings=settings, early=None, dense=None
         )
 
 

@@ -155,12 +155,12 @@ class Adams:
         faces = self.geometry.faces
         if self.slope > 0.0:
             return np.ones(faces.of.size, dtype=bool)
-        up, down = (self.rows.sides > 0).any(axis=0)[faces.of], (self.rows.sides <= 0).any(axis=0)[faces.of]
-        return np.asarray(np.where(faces.orient > 0, up, down))
+        up, down = np.asarray((self.rows.sides > 0).any(axis=0)), np.asarray((self.rows.sides <= 0).any(axis=0))
+        return np.asarray(np.where(faces.orient > 0, up[faces.of], down[faces.of]))
 
     def present(self, j: int) -> Array:
         """Force on a neuron now, tangent to the faces that hold it."""
-        force, held = self.F[j, 1], self.rows.sides[j] == 0
+        force, held = np.asarray(self.F[j, 1]), self.rows.sides[j] == 0
         if not held.any():
             return force
         normals = self.normals[held]
@@ -203,7 +203,7 @@ class Adams:
                 found.append(np.bincount(faces.of, weights=part, minlength=faces.m))
         P, M, P1, M1 = found
         sizes = np.stack([P1 + self.slope * M1, self.slope * P1 + M1])
-        return P - self.slope * M, self.slope * P - M, sizes
+        return np.asarray(P - self.slope * M), np.asarray(self.slope * P - M), sizes
 
     def forces(self, c: Array, sides: Signs) -> tuple[Array, Array, Array]:
         """Sum the forces on the neurons, held faces counted as negative; also the kinks, and the pulls on that side."""
@@ -211,7 +211,7 @@ class Adams:
         spread(sides, up, down, sizes, self._room, self.mass)
         F = self._room @ self.normals
         F[np.einsum("jd,jd->j", F, F) <= (CANCELLED * self.mass) ** 2] = 0.0
-        return F, up - down, down
+        return np.asarray(F), np.asarray(up - down), down
 
     # -- one step -------------------------------------------------------------------------------------
 

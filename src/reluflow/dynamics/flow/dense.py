@@ -26,12 +26,13 @@ class Rows(NamedTuple):
     excess: Array  # a^2 - |w|^2 over the squares of the sizes
     balanced: Flags
     tied: Flags  # whose output weight follows from |w|
-    index: Index  # of them among all neurons
+    which: Index  # of all neurons they are
 
     def state(self, base: State, frozen: bool) -> State:
         """Return to directions and sizes; the other neurons are those of ``base``."""
-        U, log_w, log_a, sign, sides = (x.copy() for x in (base.U, base.log_w, base.log_a, base.sign, base.sides))
-        size, who = np.sqrt(np.einsum("jd,jd->j", self.W, self.W)), self.index
+        U, log_w, log_a, sign = (x.copy() for x in (base.U, base.log_w, base.log_a, base.sign))
+        sides = base.sides.copy()
+        size, who = np.sqrt(np.einsum("jd,jd->j", self.W, self.W)), self.which
         with np.errstate(divide="ignore"):
             U[who] = self.W / np.where(size > 0, size, 1.0)[:, None]
             log_w[who] = np.log(size) + self.rho

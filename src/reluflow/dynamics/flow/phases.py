@@ -147,7 +147,7 @@ class Coupled:
         settled = [change for j, flips in hard for change in self._settle(j, flips)]
         changes += [(self.log_time, change) for change in settled]
         self.busy += _MEMORY * (len(changes) - self.busy)
-        back = (int(adams.rows.index[hard[0][0]]), -2) if hard else None
+        back = (int(adams.rows.which[hard[0][0]]), -2) if hard else None
         if any(change.kind == "die" for change in settled) or (adams.rows.rho < self.geometry.gone).any():
             self.restart(self.state())
         return Moved(changes, done or self.t >= t_end, back, float(adams.last * adams.pace), leg)
@@ -192,7 +192,7 @@ class Coupled:
 
     def _changes(self, events: Events) -> list[tuple[float, Change]]:
         names = {1: "activate", -1: "deactivate", 0: "slide"}
-        index, found = self.adams.rows.index, []
+        index, found = self.adams.rows.which, []
         times = np.minimum(later(self.log_start, self.t - self.adams.last + events.clock), self.log_time)
         for j, k, side, at in zip(
             index[events.neuron].tolist(), events.face.tolist(), events.side.tolist(), times.tolist(), strict=True
@@ -206,7 +206,7 @@ class Coupled:
         ``flips``: its output weight changes sign while faces hold it.
         """
         adams, geometry = self.adams, self.geometry
-        me, sides, c = int(adams.rows.index[j]), adams.rows.sides[j], self.pulls()
+        me, sides, c = int(adams.rows.which[j]), adams.rows.sides[j], self.pulls()
         w, b = adams.rows.W[j], float(adams.rows.b[j])
         size = float(np.linalg.norm(w))
         force = adams.present(j)
