@@ -65,7 +65,7 @@ def show(found: Explanation) -> None:
         return
     from IPython.display import HTML, display
 
-    from .page.page import page
+    from .page import page
 
     frame = '<iframe sandbox="allow-scripts" style="width:100%;height:720px;border:0;background:#fff" srcdoc="{}">'
     display(HTML(frame.format(escape(page(found), quote=True)) + "</iframe>"))

@@ -225,6 +225,8 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResults:
       ...
     reluflow.problem.errors.ProblemError: nowhere is no folder; reluflow sweep run SPEC --out nowhere makes one.
     """
+    if not isinstance(folder, (str, os.PathLike)):
+        raise ProblemError(f"open_sweep needs the folder of a sweep, not {type(folder).__name__}; give its path.")
     found = read_spec(folder)
     spec = found["spec"]
     plan = plan_of(spec, spec.get("zip", ()), spec.get("seed", 0))

@@ -164,7 +164,7 @@ def between(key: str, claim: str, value: float, low: float, high: float, why: st
     """Expect a number to be in the closed interval; one that is not a number cannot be judged.
 
     >>> between("ratio", "two drops", 1.4, 1.0, 2.0)
-    Expectation(key='ratio', claim='two drops', expected='1 to 2', measured='1.4', holds=True, why='')
+    Expectation(key='ratio', claim='two drops', expected='1 to 2', measured='1.4', holds=True, why='', basis='reported')
     """
     return _compared(key, claim, value, f"{low:.6g} to {high:.6g}", low <= value <= high, why)
 

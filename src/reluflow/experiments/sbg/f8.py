@@ -27,20 +27,20 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         problem = start(data, parameters["scale"], seed, parameters)
         how = {"step": parameters["step"], "epochs": parameters["epochs"]}
         descent = descend(problem, "sgd", **how, batch=1, seed=seed, record=120, progress=False)
-        # The early phase is exact below 30 times the tolerance; 1e-3 lets it cover all crossings but the last ones.
-        exact = flow(
-            problem, {"time": parameters["flow_epochs"] * parameters["step"] * data.n}, rtol=1e-3, progress=False
-        )
-        runs.append({"sgd": regimes(descent), "flow": regimes(_thinned(exact, 150))})
+        end = parameters["flow_epochs"] * parameters["step"] * data.n
+        exact = flow(problem, {"time": end}, rtol=1e-6, progress=False)
+        runs.append({"sgd": regimes(descent), "flow": regimes(_spread(exact, 150))})
         tell((seed + 1) / parameters["draws"])
     return {"runs": runs, "epoch": parameters["step"] * parameters["n"]}
 
 
-def _thinned(run: Trajectory, count: int) -> Trajectory:
-    """Keep about so many of the records, evenly chosen, the first and the last among them."""
-    kept = np.unique(np.linspace(0, len(run) - 1, count).astype(int))
+def _spread(run: Trajectory, count: int) -> Trajectory:
+    """Look at a run at so many times, evenly in their logarithms, and at its start."""
+    times = np.linspace(float(run.log_time[1]), float(run.log_time[-1]), count)
+    seen = run.with_records([(float(t), run.at(log_time=float(t))) for t in times[:-1]])
+    kept = np.unique([0, *np.searchsorted(seen.log_time, times[:-1]), len(seen) - 1])
     names = ("log_time", "log_loss", "directions", "log_norms", "log_outs", "signs")
-    return replace(run, **{name: getattr(run, name)[kept] for name in names})
+    return replace(seen, **{name: getattr(seen, name)[kept] for name in names})
 
 
 def check(numbers: Numbers) -> list[Expectation]:
