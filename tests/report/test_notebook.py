@@ -205,8 +205,7 @@ class TestNotebook:
         assert "image/png" in kinds(notebook[3])
 
     def test_the_whole_page_is_shown_and_fetches_nothing(self, notebook):
-        # A bar that was shown on the way leaves an empty output.
-        (shown,) = filter(None, (one.data["text/html"] for one in notebook[4] if "text/html" in one.get("data", {})))
+        (shown,) = (one.data["text/html"] for one in notebook[4] if "text/html" in one.get("data", {}))
         assert shown.startswith("<iframe")
         assert 'sandbox="allow-scripts"' in shown
         assert Balanced(shown).links == []

@@ -32,6 +32,7 @@ def paper(width: int, color: bool) -> Console:
     from rich.console import Console
 
     return Console(
+        force_jupyter=False,  # or a notebook shows every line by itself
         file=io.StringIO(),
         width=width,
         color_system="standard" if color else None,

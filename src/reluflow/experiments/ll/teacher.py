@@ -89,7 +89,6 @@ def trained(problem: Problem, parameters: Mapping[str, Any]) -> Network:
 
 def followed(problem: Problem, margin: float, values: Array, test: Dataset) -> dict[str, float]:
     """Follow the exact flow from the same start to the same margin, and compare it with the descent."""
-    # The exact early phase reaches farther the coarser the tolerance; 1e-3 lets it cover most crossings.
     net = flow(problem, {"margin": margin}, rtol=1e-6, progress=False).final
     exact = net.outputs(test.X)
     return {
