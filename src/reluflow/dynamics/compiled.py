@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache, NullCache
+from numba.core.types.misc import unliteral
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
@@ -31,12 +34,31 @@ def kept(function: Compiled, *, stamp: int = 0, slow: str = "", **options: Any) 
     **options
         For `numba.njit`.
     """
-    compiled: Any = numba.njit(**options)(function)
+    compiled = one_for_all(numba.njit(**options)(function))
     try:
         compiled._cache = _Kept(function, stamp, slow)
     except (RuntimeError, OSError):  # there is no place to keep it
         compiled._cache = _Unkept(slow)
     return compiled  # type: ignore[no-any-return]
+
+
+def one_for_all(compiled: Any) -> Any:
+    """Let compiled callers use one version for all integers: numba would compile ``f(0)`` and ``f(n)`` separately."""
+    template = compiled.get_call_template
+
+    def plain(args: Any, kws: Any) -> Any:
+        return template(tuple(unliteral(arg) for arg in args), kws)
+
+    compiled.get_call_template = plain
+    return compiled
+
+
+def stamp_of(file: str, *others: str) -> int:
+    """Return a number that stands for the sources that compiled code depends on, given relative to a file of theirs."""
+    try:
+        return 1 + zlib.crc32(b"".join(Path(file).parent.joinpath(other).read_bytes() for other in others))
+    except OSError:  # installed without sources: they cannot change either
+        return 1
 
 
 class _Kept(FunctionCache):  # type: ignore[misc]

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core.types.misc import unliteral
 
 from ...problem.types import Ints
-from ..compiled import Compiled
+from ..compiled import Compiled, one_for_all
 
 Floats = npt.NDArray[np.float64]
 
@@ -134,14 +133,7 @@ def jit(function: Compiled) -> Compiled:
     options["_nrt"] = False  # nothing is allocated, so views need no reference counts
     if function.__name__ == "dot":
         options["fastmath"] = {"reassoc", "contract"}  # sums in vector registers
-    compiled: Any = numba.njit(**options)(function)
-    template = compiled.get_call_template
-
-    def plain(args: Any, kws: Any) -> Any:
-        return template(tuple(unliteral(arg) for arg in args), kws)
-
-    compiled.get_call_template = plain  # or numba compiles `f(0)` and `f(n)` separately
-    return compiled  # type: ignore[no-any-return]
+    return one_for_all(numba.njit(**options)(function))
 
 
 @jit

@@ -15,14 +15,12 @@ costs O(K d).
 from __future__ import annotations
 
 import math
-import zlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..compiled import kept
+from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, jit, put
 from .roots import column_about, first_root, shift_vectors, value
 
@@ -87,6 +85,7 @@ class Came(NamedTuple):
     side: Signs  # (p, cap) after the event
     when: Floats  # (p, cap)
     moments: Floats  # (p, 3, d) of the jumps of a w', over the square of the size at the end
+    own: Floats  # (p, cap, 3) moments of what an event does to the output of its own face, likewise
 
 
 class Bench(NamedTuple):
@@ -423,20 +422,33 @@ def _relax(step: Step, bench: Bench, sign: float, n: int, edge: float, left: int
 
 
 @jit
-def _note(came: Came, j: int, k: int, side: int, at: float) -> None:
+def _note(step: Step, bench: Bench, came: Came, j: int, k: int, was: int, side: int, b: float, at: float) -> None:
+    """Write down an event, and how it bends the output of its own face: a neuron begins or ceases to count there.
+
+    The output has slope ``a z'`` while the neuron is on the positive side, and the jumps of ``a w'`` count from then to
+    then only; with the sides at the end of the step, all of them were counted or none.
+    """
     n = came.n[j]
     came.face[j, n], came.side[j, n], came.when[j, n] = k, side, at
+    for q in range(3):
+        came.own[j, n, q] = 0.0
+    turn = (1.0 if side > 0 else 0.0) - (1.0 if was > 0 else 0.0)
+    if k >= 0 and turn != 0.0:
+        rate = step.h * b * b * dot(bench.old, step.normals[k]) if was != 0 else 0.0
+        for q in range(3):
+            came.own[j, n, q] = turn * (rate - dot(came.moments[j, q], step.normals[k]))
+            rate *= at
     came.n[j] = n + 1
 
 
 @jit
-def _cross(step: Step, bench: Bench, came: Came, j: int, q: int, at: float) -> None:
+def _cross(step: Step, bench: Bench, came: Came, j: int, q: int, b: float, at: float) -> None:
     k = bench.near[q]
     s = bench.side[k]
     _switch(step, bench, k, at, -float(s))
     bench.side[k] = -s
     bench.flag[q] = _FRESH
-    _note(came, j, k, -s, at)
+    _note(step, bench, came, j, k, s, -s, b, at)
 
 
 @jit
@@ -451,14 +463,14 @@ def _dies(step: Step, bench: Bench, k: int) -> bool:
 
 
 @jit
-def _die(step: Step, bench: Bench, came: Came, j: int, n: int, k: int, n_held: int, at: float) -> None:
+def _die(step: Step, bench: Bench, came: Came, j: int, n: int, k: int, n_held: int, b: float, at: float) -> None:
     for m in range(step.terms):
         put(0.0, bench.D[m], bench.D[m])
     for i in range(n_held + 1):
         face = k if i == n_held else bench.held[i]
+        _note(step, bench, came, j, face, bench.side[face], -1, b, at)
         bench.side[face] = -1
         bench.flag[_place(bench, n, face)] = _FRESH
-        _note(came, j, face, -1, at)
 
 
 @jit
@@ -507,7 +519,7 @@ def _meet(
         column_about(step.kink, step.terms, k, at, bench.kp)
         size = abs(bench.kp[0])
         if sign * bench.kp[0] >= 0.0:  # a ridge is crossed
-            _cross(step, bench, came, j, reached, at)
+            _cross(step, bench, came, j, reached, b, at)
         else:
             if met > 0:
                 _switch(step, bench, k, at, -1.0)
@@ -536,7 +548,7 @@ def _meet(
                 _switch(step, bench, k, at, 1.0)
         bench.side[k] = now
         if now != was:
-            _note(came, j, k, now, at)
+            _note(step, bench, came, j, k, was, now, b, at)
     return held, size
 
 
@@ -612,13 +624,13 @@ def _touch(step: Step, bench: Bench, came: Came, j: int, reached: int, b: float,
     pull = b if abs(b) > _ROUND else bench.tb[1]
     away = -s * pull * (dot(bench.D[0], step.normals[k]) - s * bench.kp[0])  # velocity on the other side
     if away > _EDGE * mass * abs(pull) or pull * bench.kp[0] >= 0.0:
-        _cross(step, bench, came, j, reached, at)
+        _cross(step, bench, came, j, reached, b, at)
         return 0
     if s > 0:
         _switch(step, bench, k, at, -1.0)
     bench.side[k], bench.flag[reached] = 0, _HELD
     bench.held[0] = k
-    _note(came, j, k, 0, at)
+    _note(step, bench, came, j, k, s, 0, b, at)
     return 1
 
 
@@ -638,7 +650,7 @@ def _happen(
     """Go through an event; see `_meet`."""
     reached = event[0]
     if reached >= 0 and _dies(step, bench, bench.near[reached]):
-        _die(step, bench, came, j, n, bench.near[reached], n_held, at)
+        _die(step, bench, came, j, n, bench.near[reached], n_held, b, at)
         return 0, 0.0
     if n_held > 0:
         return _meet(step, bench, came, j, n, n_held, b, at, event, mass)
@@ -700,7 +712,7 @@ def _piece(  # long, because what it keeps between events is much, and passing i
             return b, n_held, at, FULL
         pending = not flips
         if flips:
-            _note(came, j, FLIP, 0, at)
+            _note(step, bench, came, j, FLIP, 0, 0, b, at)
             b, flipped = 0.0, True
             if n_held > 0:
                 return b, n_held, at, HARD
@@ -766,16 +778,12 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who
                 came.grow[j] += math.log(size)
                 for q in range(3):
                     put(1.0 / (size * size), came.moments[j, q], came.moments[j, q])
+                for e in range(came.n[j]):
+                    put(1.0 / (size * size), came.own[j, e], came.own[j, e])
         put(1.0, bench.w, came.W[j])
         came.b[j], came.status[j], came.end[j] = b, status, at
 
 
-def _stamp() -> int:
-    parts = [Path(__file__).with_name("roots.py"), Path(__file__).parents[1] / "early" / "state.py"]
-    try:
-        return 1 + zlib.crc32(b"".join(part.read_bytes() for part in parts))
-    except OSError:  # installed without sources: they cannot change either
-        return 1
+_STAMP = stamp_of(__file__, "roots.py", "../early/state.py")
 
-
-through = kept(_through, stamp=_stamp(), slow="the integrator", nogil=True, error_model="numpy")
+through = kept(_through, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy")

@@ -17,7 +17,7 @@ from .dense import Rows
 from .events import root
 from .field import Geometry
 from .phases import FITTED, Goal, Moved, Why, difference, implicit_pays, later
-from .state import State, moving, pattern_of
+from .state import State, forces_at, moving, pattern_of
 
 #: Tolerances from here on are met without locating events.
 COARSE = 1e-3
@@ -43,27 +43,21 @@ class Blind:
         if self.resting:
             return
         self.helper = Adams(self.geometry, state, who, self.rtol)  # for outputs and forces
-        rows = self.helper.rows
-        self.y = np.column_stack([rows.W, rows.b])
+        self.y = np.column_stack([self.helper.desk.W, self.helper.desk.b])
         self.stepper: Any = RK23(self._field, 0.0, self.y.ravel(), np.inf, rtol=self.rtol, atol=self.rtol)
         self.begun = self.t
 
-    def _sides(self, W: Array) -> tuple[Array, Signs]:
-        Z = W @ self.helper.across
+    def _look(self, y: Array) -> tuple[Array, Array, Signs, Array, Array]:
+        """Rows and output weights over their sizes, sides, outputs and forces."""
+        rows = y.reshape(len(self.helper.desk.b), -1)
+        W, b = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
+        Z = W @ self.helper.fixed.across
         sides = np.where(Z > 0, 1, -1).astype(np.int8) if self.geometry.slope < 1.0 else np.ones(Z.shape, np.int8)
-        return Z, sides
-
-    def _outputs(self, y: Array) -> tuple[Array, Array, Array, Signs]:
-        rows = y.reshape(len(self.helper.rows.b), -1)
-        W, b = np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
-        Z, sides = self._sides(W)
-        with np.errstate(over="ignore"):
-            return W, b, self.helper.outputs(b * np.exp(2 * self.helper.rows.rho), W, Z, sides), sides
+        return W, b, sides, *self.helper.field(W, b, sides)
 
     def _field(self, _t: float, y: Array) -> Array:
         check_time("following the flow")
-        W, b, f, sides = self._outputs(y)
-        F, _, _ = self.helper.forces(self.helper.source.pulls(f), sides)
+        W, b, _, _, F = self._look(y)
         change = np.empty((len(W), W.shape[1] + 1))
         change[:, :-1] = b[:, None] * F
         change[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", W, F)
@@ -73,21 +67,21 @@ class Blind:
         """Where the neurons are."""
         if self.resting:
             return self.idle
-        W, b, _, sides = self._outputs(self.stepper.y)
+        W, b, sides, _, _ = self._look(self.stepper.y)
         rows: Rows = self.helper.rows
-        return rows._replace(W=W, b=b.copy(), sides=sides, balanced=np.zeros_like(rows.balanced)).state(
+        return rows._replace(W=W, b=b, sides=sides, balanced=np.zeros_like(rows.balanced)).state(
             self.idle, self.geometry.frozen
         )
 
     def margins(self) -> Array:
         """``q_i``."""
-        return np.asarray(self.geometry.y * self._outputs(self.stepper.y)[2])
+        return np.asarray(self.geometry.y * self._look(self.stepper.y)[3])
 
     def pulls(self) -> Array:
         """``c_i``."""
-        return self.helper.source.pulls(self._outputs(self.stepper.y)[2])
+        return forces_at(self.geometry, self.margins())
 
-    def step(self, goal: Goal) -> Moved:
+    def step(self, goal: Goal, most: int) -> Moved:  # noqa: ARG002
         """Go on by a step, not beyond the goal."""
         t_end = difference(goal.log_time, self.log_start)
         if self.t >= t_end:
@@ -106,7 +100,7 @@ class Blind:
 
         def gap(t: float) -> float:
             y = stepper.y if t == stepper.t else stepper.dense_output()(t)
-            q = self.geometry.y * self._outputs(y)[2]
+            q = self.geometry.y * self._look(y)[3]
             return min(problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min()))
 
         done = gap(stepper.t) <= 0

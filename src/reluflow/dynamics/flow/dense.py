@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -30,17 +30,24 @@ class Rows(NamedTuple):
 
     def state(self, base: State, frozen: bool) -> State:
         """Return to directions and sizes; the other neurons are those of ``base``."""
-        U, log_w, log_a, sign = (x.copy() for x in (base.U, base.log_w, base.log_a, base.sign))
-        sides = base.sides.copy()
-        size, who = np.sqrt(np.einsum("jd,jd->j", self.W, self.W)), self.which
+        one = {name: getattr(self, name)[None] for name in ("W", "b", "rho", "sides", "excess")}
+        return self._replace(**one).states(base, frozen)[0]
+
+    def states(self, base: State, frozen: bool) -> list[State]:
+        """The same for rows of several moments, stacked."""
+        T, who = len(self.b), self.which
+        U, log_w, log_a, sign, sides = (
+            np.repeat(x[None], T, axis=0) for x in (base.U, base.log_w, base.log_a, base.sign, base.sides)
+        )
+        size = np.sqrt(np.einsum("tjd,tjd->tj", self.W, self.W))
         with np.errstate(divide="ignore"):
-            U[who] = self.W / np.where(size > 0, size, 1.0)[:, None]
-            log_w[who] = np.log(size) + self.rho
+            U[:, who] = self.W / np.where(size > 0, size, 1.0)[..., None]
+            log_w[:, who] = np.log(size) + self.rho
             if not frozen:
-                log_a[who] = np.where(self.balanced, log_w[who], np.log(np.abs(self.b)) + self.rho)
-                sign[who] = np.where(self.b == 0.0, sign[who], np.sign(self.b))
-        sides[who] = self.sides
-        return replace(base, U=U, log_w=log_w, log_a=log_a, sign=sign, sides=sides)
+                log_a[:, who] = np.where(self.balanced, log_w[:, who], np.log(np.abs(self.b)) + self.rho)
+                sign[:, who] = np.where(self.b == 0.0, sign[:, who], np.sign(self.b))
+        sides[:, who] = self.sides
+        return [State(*parts) for parts in zip(U, log_w, log_a, sign, sides, strict=True)]
 
     def moved(self, came: Came, sides: Signs) -> Rows:
         """Where a sweep came to."""
@@ -106,6 +113,7 @@ def new_came(p: int, m: int, d: int) -> Came:
         np.empty((p, cap), np.int8),
         np.empty((p, cap)),
         np.zeros((p, 3, d)),
+        np.empty((p, cap, 3)),
     )
 
 

@@ -114,7 +114,7 @@ class March:
         if why == "coupled" and self.blind:
             return Blind(self.geometry, state, log_time, self.rtol)
         if why == "coupled":
-            return Coupled(self.geometry, state, log_time, self.rtol, patience)
+            return Coupled(self.geometry, state, log_time, self.rtol, patience, bool(self._zeros))
         return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time")
 
     def _follow(self, phase: Phase) -> Reached:
@@ -124,9 +124,9 @@ class March:
             if phase.resting:
                 return self._finish(phase, "rest")
             moved = self._step(phase)
-            self.recorder.follow(moved.leg, self.geometry.faces.normals)
-            for log_time, change in moved.changes:
-                self._note(change, log_time)
+            if moved.steps == 0:  # nothing pulls
+                continue
+            self._write(moved)
             if moved.back is not None:
                 self._check_progress(moved, phase.log_time)
             self.recorder.add(phase.log_time, phase.state(), phase.margins())
@@ -140,6 +140,18 @@ class March:
 
     # -- pieces ---------------------------------------------------------------------------------------
 
+    def _write(self, moved: Moved) -> None:
+        """Write down what happened on the way."""
+        recorder, faces = self.recorder, self.geometry.faces
+        for leg in moved.legs:
+            recorder.follow(leg, faces.normals)
+        if moved.crossed is not None:
+            recorder.cross(moved.crossed, faces)
+        for log_time, change in moved.changes:
+            self._note(change, log_time)
+        if moved.passed is not None:
+            recorder.add_many(moved.passed)
+
     def _step(self, phase: Phase) -> Moved:
         if self.steps >= self.max_steps:
             raise BudgetExceeded(
@@ -147,8 +159,9 @@ class March:
                 "larger max_steps goes on.",
                 self.partial(),
             )
-        self.steps += 1
-        return phase.step(self.goal)
+        moved = phase.step(self.goal, self.max_steps - self.steps)
+        self.steps += moved.steps
+        return moved
 
     def _margins(self, state: State) -> Array:
         return pattern_of(self.geometry, state).margins(state.weighted())

@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import math
-import zlib
-from pathlib import Path
+from typing import Any
 
+import numba
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..compiled import Compiled, kept
-from ..early.state import Floats, add, dot, jit
+from ..compiled import Compiled, one_for_all
+from ..early.state import Floats, add, dot
 from .roots import lagrange
 
 _STEPS = 8  # places at which the error of the interpolation is averaged
 
 
-def _stamp() -> int:
-    parts = [Path(__file__).with_name("roots.py"), Path(__file__).parents[1] / "early" / "state.py"]
-    try:
-        return 1 + zlib.crc32(b"".join(part.read_bytes() for part in parts))
-    except OSError:
-        return 1
+_FAST = {"reassoc", "contract", "nsz"}
 
 
-STAMP = _stamp()
+def _inner(function: Compiled, counted: bool) -> Compiled:
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": counted}
+    return one_for_all(numba.njit(error_model="numpy", fastmath=_FAST, **options)(function))  # type: ignore[no-any-return]
 
 
-def compiled(function: Compiled) -> Compiled:
-    """Compile and keep."""
-    return kept(function, stamp=STAMP, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def inner(function: Compiled) -> Compiled:
+    """Compile what only compiled functions call; it is kept with them. It neither allocates nor returns arrays."""
+    return _inner(function, False)
 
 
-@compiled
-def interpolate(nodes: Floats, terms: int, hist: Floats, C: Floats, kink: Floats) -> None:
+def handing(function: Compiled) -> Compiled:
+    """Compile the same for a function that returns arrays, whose references are counted."""
+    return _inner(function, True)
+
+
+@handing
+def product(A: Floats, B: Floats, out: Floats) -> None:
+    """``A @ B``, by BLAS."""
+    np.dot(A, B, out)
+
+
+@inner
+def interpolate(nodes: Floats, terms: int, hist: Floats, C: Floats, kink: Floats, room: Floats) -> None:
     """Lagrange coefficients of the nodes, and with them those of the kinks."""
-    c = np.empty(terms + 1)
-    lagrange(nodes, terms, C, c)
+    lagrange(nodes, terms, C, room)
     for k in range(hist.shape[1]):
         for m in range(terms):
             s = 0.0
@@ -45,7 +52,7 @@ def interpolate(nodes: Floats, terms: int, hist: Floats, C: Floats, kink: Floats
             kink[m, k] = s
 
 
-@compiled
+@inner
 def sum_active(Z: Floats, A: Floats, sides: Signs, out: Floats) -> None:
     """``sum_j A_j z_jk`` over the neurons on the positive side of each face."""
     for k in range(Z.shape[1]):
@@ -56,19 +63,21 @@ def sum_active(Z: Floats, A: Floats, sides: Signs, out: Floats) -> None:
                 out[k] += A[j] * Z[j, k] if sides[j, k] > 0 else 0.0
 
 
-@compiled
-def spread(sides: Signs, up: Floats, down: Floats, sizes: Floats, out: Floats, mass: Floats) -> None:
+@inner
+def spread(
+    sides: Signs, up: Floats, down: Floats, up_size: Floats, down_size: Floats, out: Floats, mass: Floats
+) -> None:
     """Pull of each face on each neuron, by its side (held counts as the negative one), and the sum of the sizes."""
     for j in range(sides.shape[0]):
         total = 0.0
         for k in range(sides.shape[1]):
             on = sides[j, k] > 0
             out[j, k] = up[k] if on else down[k]
-            total += sizes[0, k] if on else sizes[1, k]
+            total += up_size[k] if on else down_size[k]
         mass[j] = total
 
 
-@compiled
+@inner
 def follow_log(sides: Signs, face: Ints, side: Signs, n: Ints) -> None:
     """Sides after the events."""
     for j in range(n.size):
@@ -77,7 +86,7 @@ def follow_log(sides: Signs, face: Ints, side: Signs, n: Ints) -> None:
                 sides[j, face[j, e]] = side[j, e]
 
 
-@compiled
+@inner
 def turn_history(
     sides: Signs, F: Floats, nodes: int, hist: Floats, normals: Floats, face: Ints, side: Signs, n: Ints, bare: bool
 ) -> None:
@@ -95,13 +104,16 @@ def turn_history(
                 for q in range(1, nodes + 1):
                     add(change * hist[q, k], normals[k], F[j, q])
             sides[j, k] = side[j, e]
-        if bare and n[j] > 0 and not (sides[j] > 0).any():
+        felt = not bare or n[j] == 0
+        for k in range(sides.shape[1]):
+            felt = felt or sides[j, k] > 0
+        if not felt:
             for q in range(1, nodes + 1):
                 for i in range(F.shape[2]):
                     F[j, q, i] = 0.0
 
 
-@compiled
+@inner
 def overdue(Z: Floats, sides: Signs, tol: float, late: Signs) -> int:
     """Which neurons are on the wrong side of a face by more than ``tol``."""
     count = 0
@@ -114,29 +126,15 @@ def overdue(Z: Floats, sides: Signs, tol: float, late: Signs) -> int:
     return count
 
 
-@jit
-def _deviation(new: Floats, F: Floats, weight: Floats, C: Floats, terms: int, gap: Floats) -> float:
-    """Largest difference between new forces and the polynomial through some old nodes, continued to 1."""
-    worst = 0.0
-    for j in range(new.shape[0]):
-        if weight[j] == 0.0:
-            continue
-        for i in range(gap.size):
-            gap[i] = new[j, i]
-        for q in range(terms):
-            s = 0.0
-            for m in range(terms):
-                s += C[m, q]
-            for i in range(gap.size):
-                gap[i] -= s * F[j, q + 1, i]
-        worst = max(worst, weight[j] * weight[j] * dot(gap, gap))
-    return math.sqrt(worst)
+@inner
+def estimate(
+    new: Floats, F: Floats, weight: Floats, nodes: Floats, terms: int, h: float, C: Floats, c: Floats, gap: Floats
+) -> float:
+    r"""Error of a step with so many old nodes: ``h |dF|`` times the mean of :math:`\prod (x - s_q)/(1 - s_q)`.
 
-
-@compiled
-def estimate(new: Floats, F: Floats, weight: Floats, nodes: Floats, terms: int, h: float) -> float:
-    r"""Error of a step with so many old nodes: ``h |dF|`` times the mean of :math:`\prod (x - s_q)/(1 - s_q)`."""
-    C, c, gap = np.empty((terms, terms)), np.empty(terms + 1), np.empty(new.shape[1])
+    dF is the largest difference between new forces and the polynomial through those nodes, continued to 1; C, c, gap are
+    room to work in.
+    """
     lagrange(nodes, terms, C, c)
     mean = 0.0
     for i in range(_STEPS):
@@ -144,24 +142,17 @@ def estimate(new: Floats, F: Floats, weight: Floats, nodes: Floats, terms: int, 
         for q in range(terms):
             v *= (x - nodes[q]) / (1.0 - nodes[q])
         mean += v / _STEPS
-    return h * mean * _deviation(new, F, weight, C, terms, gap)
-
-
-@compiled
-def bend_history(F: Floats, nodes: Floats, n: int, FA: Floats, FB: Floats) -> None:
-    """``F_q += FA s_q - FB`` at the n newest nodes."""
-    for j in range(F.shape[0]):
-        for q in range(n):
-            for i in range(F.shape[2]):
-                F[j, q + 1, i] += FA[j, i] * nodes[q] - FB[j, i]
-
-
-@compiled
-def push_history(F: Floats, n: int, new: Floats) -> None:
-    """Put new forces in front of the n newest."""
-    for j in range(F.shape[0]):
-        for q in range(n, 0, -1):
-            for i in range(F.shape[2]):
-                F[j, q + 1, i] = F[j, q, i]
-        for i in range(F.shape[2]):
-            F[j, 1, i] = new[j, i]
+    for q in range(terms):
+        c[q] = 0.0
+        for m in range(terms):
+            c[q] += C[m, q]
+    worst = 0.0
+    for j in range(new.shape[0]):
+        if weight[j] == 0.0:
+            continue
+        for i in range(gap.size):
+            gap[i] = new[j, i]
+        for q in range(terms):
+            add(-c[q], F[j, q + 1], gap)
+        worst = max(worst, weight[j] * weight[j] * dot(gap, gap))
+    return h * mean * math.sqrt(worst)

@@ -13,14 +13,15 @@ import numpy as np
 
 from ...problem import Undecided
 from ...problem.types import Array, Index
-from .adams import Adams, Events, Trial
+from .adams import Adams, Events
 from .arcs import FLIP, HARD, THROUGH
 from .dense import Leg
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
 from .late import Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
-from .state import State, moving, onto, pattern_of, settle_neuron
+from .state import State, forces_at, moving, onto, pattern_of, settle_neuron
+from .stepper import BEYOND, FAILED, TRIAL, Tape
 
 FITTED = 3.0  #: the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this
@@ -35,7 +36,6 @@ _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 _MEMORY = 0.05  # weight of the newest step in the mean number of events a step
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
 _SHOWN = 8  # points named in a message
-_SHORTEST = 1e-14  # a step of this part of the age of the phase moves nothing
 
 Why = Literal["done", "rest", "late", "coupled", "time"]
 
@@ -48,14 +48,35 @@ class Goal(NamedTuple):
     margin: float
 
 
+class Crossed(NamedTuple):
+    """Crossings in order of time: log times, neurons, surfaces, sides after them."""
+
+    log_time: Array
+    neuron: Index
+    surface: Index
+    side: Index
+
+
+class Passed(NamedTuple):
+    """Moments within what a phase did at one go: log times, log losses, outputs, and all that a state holds, stacked."""
+
+    log_time: Array
+    log_loss: Array
+    margin: Array
+    states: list[State]
+
+
 class Moved(NamedTuple):
-    """What a step did."""
+    """What a step did, or several."""
 
     changes: list[tuple[float, Change]]  # log times and changes
     done: bool  # the goal was reached
     back: tuple[int, int] | None = None  # neuron and surface of the event that ended the step ...
     by: float = 0.0  # ... and by what part of their size neurons have moved before it
-    leg: Leg | None = None  # how they moved, to be looked at again
+    steps: int = 1
+    legs: Sequence[Leg] = ()  # how they moved, to be looked at again
+    crossed: Crossed | None = None
+    passed: Passed | None = None  # the ends of all steps but the last
 
 
 class Phase(Protocol):
@@ -68,8 +89,8 @@ class Phase(Protocol):
     def resting(self) -> bool:
         """Whether nothing moves."""
 
-    def step(self, goal: Goal) -> Moved:
-        """Go on by a step, not beyond the goal."""
+    def step(self, goal: Goal, most: int) -> Moved:
+        """Go on by a step, or by some but not more than ``most``, not beyond the goal."""
 
     def verdict(self, goal: Goal) -> Why | None:
         """Whether another phase does better from here."""
@@ -92,8 +113,11 @@ class Coupled:
 
     name = "coupled"
 
-    def __init__(self, geometry: Geometry, state: State, log_start: float, rtol: float, patience: int) -> None:
+    def __init__(
+        self, geometry: Geometry, state: State, log_start: float, rtol: float, patience: int, closely: bool = False
+    ) -> None:
         self.geometry, self.log_start, self.rtol, self.patience = geometry, log_start, rtol, patience
+        self.closely = closely  # what happens after every step is of interest
         self.log_time, self.t = log_start, 0.0
         self.slow, self.busy = 0, 0.0
         self.restart(state)
@@ -117,88 +141,127 @@ class Coupled:
 
     def pulls(self) -> Array:
         """``c_i``."""
-        return self.adams.source.pulls(self.adams.f)
+        return forces_at(self.geometry, self.margins())
 
-    # -- a step ---------------------------------------------------------------------------------------
+    # -- steps ----------------------------------------------------------------------------------------
 
-    def step(self, goal: Goal) -> Moved:
-        """Go on by a step, not beyond the goal, and up to what has to be decided by itself."""
+    def step(self, goal: Goal, most: int) -> Moved:
+        """Go on by some steps, not beyond the goal, and up to what has to be decided by itself."""
         adams = self.adams
         t_end = difference(goal.log_time, self.log_start)
         if self.t >= t_end:
             self.log_time = goal.log_time
             return Moved([], True)
-        trial = self._trial(t_end)
-        stopped = np.flatnonzero(trial.came.status != THROUGH)
+        why, steps = adams.advance(1 if self.closely else most, t_end - self.begun, goal.log_loss, goal.margin)
+        tape = adams.tape
+        legs, events = adams.legs(steps), [_on_tape(tape, steps)]
+        self._count(tape, steps)
         hard: list[tuple[int, bool]] = []
-        if stopped.size:
-            came, cut = trial.came, float(trial.came.end[stopped].min())
-            now = stopped[(came.status[stopped] == HARD) & (came.end[stopped] <= cut)]
-            hard = [(int(j), bool(came.n[j] > 0 and came.face[j, came.n[j] - 1] == FLIP)) for j in now]
-            trial = adams.look(trial, cut)
-        trial, done = self._stop(trial, goal)
-        hard = [] if done else hard
-        events, leg = adams.events(trial), adams.leg(trial)
-        adams.take(trial)
+        done = False
+        if why == TRIAL:
+            hard, done = self._decide(goal)
+            legs.append(adams.leg())
+            events.append(adams.events())
+            adams.take()
+            self.busy += _MEMORY * (events[-1].neuron.size - self.busy)
+        elif steps == 0:
+            self._refuse(why)
+            self.resting, self.idle = True, self.state()
+            return Moved([], False, steps=0)
         self.t = self.begun + adams.t
         self.log_time = self._moment(goal, t_end)
-        leg = leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=self.log_time)
-        changes = self._changes(events)
-        settled = [change for j, flips in hard for change in self._settle(j, flips)]
-        changes += [(self.log_time, change) for change in settled]
-        self.busy += _MEMORY * (len(changes) - self.busy)
-        back = (int(adams.rows.which[hard[0][0]]), -2) if hard else None
-        if any(change.kind == "die" for change in settled) or (adams.rows.rho < self.geometry.gone).any():
+        legs = [self._dated(leg, goal, t_end) for leg in legs]
+        crossed = self._crossed(events)
+        changes = [(self.log_time, change) for j, flips in hard for change in self._settle(j, flips)]
+        back = (int(adams.which[hard[0][0]]), -2) if hard else None
+        passed = self._passed(tape, steps if why == TRIAL else steps - 1, goal, t_end)
+        by = float(adams.last * adams.pace) if steps == 0 else np.inf
+        if any(change.kind == "die" for _, change in changes) or (adams.desk.rho < self.geometry.gone).any():
+            self.closely = self.closely or any(change.kind == "die" for _, change in changes)
             self.restart(self.state())
-        return Moved(changes, done or self.t >= t_end, back, float(adams.last * adams.pace), leg)
+        taken = steps + (why == TRIAL)
+        return Moved(changes, done or self.t >= t_end, back, by, taken, legs, crossed, passed)
 
-    def _trial(self, t_end: float) -> Trial:
-        adams = self.adams
-        while True:
-            if not np.isfinite(adams.h):
-                raise Undecided(
-                    f"forces or weights are beyond doubles after log t = {self.log_time:.6g}: it cannot be followed "
-                    "there; what was found so far is kept, and a smaller start may help."
-                )
-            if adams.h <= _SHORTEST * adams.t:
-                raise Undecided(
-                    f"the step size fell below rounding after log t = {self.log_time:.6g}: accuracy rtol = "
-                    f"{self.rtol:g} cannot be met there; what was found so far is kept, and a larger rtol may help."
-                )
-            trial = adams.try_step(t_end - self.t)
-            if trial is not None:
-                return trial
+    def _decide(self, goal: Goal) -> tuple[list[tuple[int, bool]], bool]:
+        """Cut the trial where something is to be decided: which neurons, and whether their output weights flip there.
 
-    def _stop(self, trial: Trial, goal: Goal) -> tuple[Trial, bool]:
-        """Cut a trial where the goal is reached."""
-        problem = self.geometry.problem
+        Or where the goal is reached.
+        """
+        adams, came = self.adams, self.adams.trial
+        stopped = np.flatnonzero(came.status != THROUGH)
+        hard: list[tuple[int, bool]] = []
+        if stopped.size:
+            first = float(came.end[stopped].min())
+            now = stopped[(came.status[stopped] == HARD) & (came.end[stopped] <= first)]
+            hard = [(int(j), bool(came.n[j] > 0 and came.face[j, came.n[j] - 1] == FLIP)) for j in now]
+            adams.cut(first)
+        done = self._stop(goal)
+        return [] if done else hard, done
+
+    def _refuse(self, why: int) -> None:
+        """Say why there is no step, unless nothing pulls."""
+        if why == BEYOND:
+            raise Undecided(
+                f"forces or weights are beyond doubles after log t = {self.log_time:.6g}: it cannot be followed "
+                "there; what was found so far is kept, and a smaller start may help."
+            )
+        if why == FAILED:
+            raise Undecided(
+                f"the step size fell below rounding after log t = {self.log_time:.6g}: accuracy rtol = "
+                f"{self.rtol:g} cannot be met there; what was found so far is kept, and a larger rtol may help."
+            )
+
+    def _stop(self, goal: Goal) -> bool:
+        """Cut the trial where the goal is reached, if it is."""
+        problem, adams = self.geometry.problem, self.adams
         if not np.isfinite(goal.log_loss) and not np.isfinite(goal.margin):
-            return trial, False
+            return False
 
         def gap(f: Array) -> float:
             q = self.geometry.y * f
             return min(problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min()))
 
-        if gap(trial.f) > 0:
-            return trial, False
-        if gap(self.adams.f) <= 0:
-            return self.adams.look(trial, 0.0), True
-        end = trial.step.upto
+        there, end = adams.trial_f, float(adams.desk.now.upto)
+        if gap(there) > 0:
+            return False
+        if gap(adams.f) <= 0:
+            adams.cut(0.0)
+            return True
 
         def left(part: float) -> float:
-            return gap(self.adams.f if part == 0.0 else trial.f if part == end else self.adams.look(trial, part).f)
+            if part == 0.0 or part == end:
+                return gap(adams.f if part == 0.0 else there)
+            adams.cut(part)
+            return gap(adams.trial_f)
 
-        return self.adams.look(trial, root(left, 0.0, end)), True
+        adams.cut(root(left, 0.0, end))
+        return True
 
-    def _changes(self, events: Events) -> list[tuple[float, Change]]:
-        names = {1: "activate", -1: "deactivate", 0: "slide"}
-        index, found = self.adams.rows.which, []
-        times = np.minimum(later(self.log_start, self.t - self.adams.last + events.clock), self.log_time)
-        for j, k, side, at in zip(
-            index[events.neuron].tolist(), events.face.tolist(), events.side.tolist(), times.tolist(), strict=True
-        ):
-            found.append((at, Change(j, k, names[side] if k >= 0 else "flip")))
-        return found
+    def _count(self, tape: Tape, steps: int) -> None:
+        """Remember how many events there are a step, and for how long steps have been many."""
+        for i in range(steps):
+            self.busy += _MEMORY * (float(tape.count[i + 1] - tape.count[i]) - self.busy)
+            many = self.begun + tape.clock[i, 2] > _FOLD * tape.clock[i, 1]  # of the age of the phase
+            self.slow = self.slow + 1 if many else 0
+
+    def _dated(self, leg: Leg, goal: Goal, t_end: float) -> Leg:
+        end = self.begun + leg.t + leg.step.h * leg.step.upto
+        log_end = self.log_time if end >= self.t else self._moment(goal, t_end, end)
+        return leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=log_end)
+
+    def _crossed(self, events: list[Events]) -> Crossed:
+        neuron, face, side, clock = (np.concatenate(parts) for parts in zip(*events, strict=True))
+        times = np.minimum(later(self.log_start, self.begun + clock), self.log_time)
+        return Crossed(times, self.adams.which[neuron], face, side)
+
+    def _passed(self, tape: Tape, steps: int, goal: Goal, t_end: float) -> Passed | None:
+        if steps <= 0:
+            return None
+        adams, q = self.adams, self.geometry.y * tape.f[:steps]
+        times = np.minimum(later(self.log_start, self.begun + tape.clock[:steps, 2]), goal.log_time)
+        rows = (x[1 : steps + 1] for x in (tape.W, tape.b, tape.rho, tape.sides, tape.excess))
+        states = adams.rows_of(*rows).states(adams.base_state, self.geometry.frozen)
+        return Passed(times, tape.clock[:steps, 3], q.min(axis=1), states)
 
     def _settle(self, j: int, flips: bool) -> list[Change]:
         """Decide where a neuron goes that the compiled pass has left at several faces at once, or at w = 0.
@@ -206,17 +269,17 @@ class Coupled:
         ``flips``: its output weight changes sign while faces hold it.
         """
         adams, geometry = self.adams, self.geometry
-        me, sides, c = int(adams.rows.which[j]), adams.rows.sides[j], self.pulls()
-        w, b = adams.rows.W[j], float(adams.rows.b[j])
+        me, sides, c = int(adams.which[j]), adams.desk.sides[j].copy(), self.pulls()
+        w, b = adams.desk.W[j].copy(), float(adams.desk.b[j])
         size = float(np.linalg.norm(w))
         force = adams.present(j)
-        if size <= ON * abs(b) and not adams.rows.balanced[j]:
+        if size <= ON * abs(b) and not adams.balanced[j]:
             way = way_out(geometry, float(np.sign(b)), c)
             row, u = leaving(geometry, way)
             adams.settle(j, row, u * (0.0 if way is None else abs(b) * np.exp(TINY)), b)
             kinds = ["die"] if way is None else ["origin"] + ([] if way.unique else ["ridge"])
             return [Change(me, -1, kind) for kind in kinds]
-        z = adams.Z[j] / size
+        z = adams.desk.Z[j] / size
         sign = (0.0 if flips else np.sign(b)) or np.sign(float(w @ force)) or 1.0
         on = np.flatnonzero((np.abs(z) <= ON) | (sides == 0))
         arriving = (sides != 0) & (sides * sign * (geometry.faces.normals @ force) <= 0)
@@ -236,9 +299,8 @@ class Coupled:
         return found
 
     def _edge(self) -> float:
-        adams = self.adams
-        rows = adams.rows
-        sizes = np.exp(2 * rows.rho) * np.abs(rows.b) * np.linalg.norm(rows.W, axis=1)
+        desk = self.adams.desk
+        sizes = np.exp(2 * desk.rho) * np.abs(desk.b) * np.linalg.norm(desk.W, axis=1)
         return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
 
     # -- when to go over ------------------------------------------------------------------------------
@@ -251,16 +313,24 @@ class Coupled:
         with np.errstate(over="ignore"):
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
         fold, q = age / self.adams.h, self.margins()
-        self.slow = self.slow + 1 if self.t / self.adams.h > _FOLD else 0  # of the age of the phase
         long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
             return "late" if long or implicit_pays(self.geometry, goal, self.log_time, q, fold, self.busy) else None
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
-    def _moment(self, goal: Goal, t_end: float) -> float:
-        """Log time; never past the goal, and at its end that exactly."""
-        return goal.log_time if self.t >= t_end else min(float(later(self.log_start, self.t)), goal.log_time)
+    def _moment(self, goal: Goal, t_end: float, t: float | None = None) -> float:
+        """Log of a time of the phase, or of now; never past the goal, and at its end that exactly."""
+        t = self.t if t is None else t
+        return goal.log_time if t >= t_end else min(float(later(self.log_start, t)), goal.log_time)
+
+
+def _on_tape(tape: Tape, steps: int) -> Events:
+    """Events of the steps on a tape."""
+    n = int(tape.count[steps])
+    order = np.argsort(tape.when[:n], kind="stable")
+    neuron, face, side = tape.event[order].T
+    return Events(neuron, face, side, tape.when[order])
 
 
 class Late:
@@ -317,7 +387,7 @@ class Late:
         self.watch = Watch(self.chart, self.rtol / 10, grazing)
         return None
 
-    def step(self, goal: Goal) -> Moved:
+    def step(self, goal: Goal, most: int) -> Moved:  # noqa: ARG002
         """Go on by a step, not beyond the goal or the next event."""
         if self.stepper is None and (waited := self._begin(goal)) is not None:
             return waited

@@ -13,9 +13,12 @@ from .dense import Dense, Leg
 from .state import State
 
 if TYPE_CHECKING:
+    from ...sectors.hyperplanes import Surfaces
     from ..early.alignment import Alignment
+    from .phases import Crossed, Passed
 
 _MOST = 800  # records kept; beyond, every other one is dropped, and from then on every other step recorded
+_KINDS = np.array(["deactivate", "slide", "activate"])  # by the side that a neuron is on then
 _EARLY = 20  # records of the early phase evenly in time, and as many while neurons turn
 
 
@@ -43,16 +46,26 @@ class Recorder:
         self._stride, self._idle, self._spare = 1, 0, False
         self._before: tuple[list[Record], Trajectory] | None = None
 
-    def follow(self, leg: Leg | None, normals: Array) -> None:
+    def follow(self, leg: Leg, normals: Array) -> None:
         """Keep how the neurons moved in a step."""
-        if leg is None:
-            return
         if self.dense is None:
             self.dense = Dense(normals, self.problem.net.slope)
         self.dense.add(leg)
 
     def add(self, log_time: float, state: State, q: Array) -> None:
         """Record a state and its margins; the newest is always there, others only every so many steps."""
+        self._add(log_time, self.problem.log_loss_of(q), state)
+        self.margin = float(q.min())
+
+    def add_many(self, passed: Passed) -> None:
+        """Record several."""
+        for log_time, log_loss, state in zip(
+            passed.log_time.tolist(), passed.log_loss.tolist(), passed.states, strict=True
+        ):
+            self._add(log_time, log_loss, state)
+        self.margin = float(passed.margin[-1])
+
+    def _add(self, log_time: float, log_loss: float, state: State) -> None:
         if self._idle < self._stride - 1 and self.records:
             self._idle += 1
             if self._spare:
@@ -62,8 +75,7 @@ class Recorder:
             self._idle, self._spare = 0, False
         if self.records:
             log_time = max(log_time, self.records[-1].log_time)
-        self.records.append(Record(log_time, self.problem.log_loss_of(q), state))
-        self.margin = float(q.min())
+        self.records.append(Record(log_time, log_loss, state))
         if len(self.records) > _MOST:
             self.records = self.records[::2] + ([] if len(self.records) % 2 else self.records[-1:])
             self._stride *= 2
@@ -76,6 +88,20 @@ class Recorder:
     def event(self, log_time: float, neuron: int, sample: int, kind: str) -> None:
         """Note an event."""
         self.events.append((log_time, neuron, sample, kind))
+
+    def cross(self, crossed: Crossed, faces: Surfaces) -> None:
+        """Note crossings; a surface may be that of several samples, and lie the other way for some."""
+        flips = crossed.surface < 0
+        k = np.where(flips, 0, crossed.surface)
+        count = np.where(flips, 1, faces.start[k + 1] - faces.start[k])
+        which = np.repeat(np.arange(k.size), count)
+        place = np.arange(which.size) - np.repeat(np.cumsum(count) - count, count)
+        sample = np.where(flips[which], -1, faces.samples[faces.start[k[which]] + place])
+        side = crossed.side[which] * np.where(sample >= 0, faces.orient[sample], 1)
+        rows = np.empty(which.size, EVENT)
+        rows["log_time"], rows["neuron"], rows["sample"] = crossed.log_time[which], crossed.neuron[which], sample
+        rows["kind"] = np.where(flips[which], "flip", _KINDS[side + 1])
+        self.chunks.append(rows)
 
     def phase(self, name: str, log_start: float, log_end: float, steps: int) -> None:
         """Note a phase; one that goes on is prolonged."""
