@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 import reluflow as rf
 from helpers.draws import drawn, error, log_time_of
 from reluflow.dynamics.flow import adams
+from reluflow.dynamics.flow.field import Geometry
+from reluflow.dynamics.flow.pulls import LOSSES, fall, log_loss, pull
 from reluflow.dynamics.flow.roots import first_root
+from reluflow.dynamics.flow.state import take
 
 #: Events of another stepper, which began anew at every crossing, at rtol 1e-10: neuron -> [log time, sample, kind].
 #: Flows that come to rest are left out: there a neuron is let go and caught again by rounding.
@@ -130,6 +133,72 @@ def test_curvature_is_the_derivative_of_the_force():
     far = np.linspace(-700.0, 700.0, 57)
     force = rf.Loss("logistic").force
     np.testing.assert_allclose(rf.Loss("logistic").curvature(far), force(far) * force(-far), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+def test_compiled_losses_are_those_of_the_problem(name):
+    kind, loss = LOSSES[name], rf.Loss(name)
+    q = np.concatenate([np.linspace(-30.0, 60.0, 181), [-600.0, 300.0, 700.0]])
+
+    @numba.njit
+    def each(q):
+        found = np.empty((2, q.size))
+        for i in range(q.size):
+            found[0, i], found[1, i] = pull(kind, q[i]), fall(kind, q[i])
+        return found
+
+    @numba.njit
+    def whole(q):
+        return log_loss(kind, 1.0 / q.size, np.ones(q.size), q)
+
+    np.testing.assert_allclose(each(q), [loss.force(q), loss.curvature(q)], rtol=1e-14)
+    data = rf.Dataset(np.ones((q.size, 1)), np.ones(q.size))
+    problem = rf.Problem(data, rf.Network([[1.0]], [1.0]), loss=name)
+    for part in (q, q[-2:]):
+        alone = rf.Problem(data.subset(range(part.size)), problem.net, loss=name)
+        assert whole(part) == pytest.approx(alone.log_loss_of(part), rel=1e-13)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_bends_are_the_jumps_of_the_slopes_of_the_outputs(slope, mirrored):
+    """Neurons pass faces within a step, some of them several: every output bends as the moments say."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((7, 3))
+    X = np.vstack([X, -X[:3]]) if mirrored else X
+    data = rf.Dataset(X, rng.choice([-1.0, 1.0], len(X)))
+    geometry = Geometry(rf.Problem(data, rf.initialize(3, 12, "gaussian", 0.5, seed=2, slope=slope)))
+    state, _ = take(geometry, geometry.problem.net)
+    stepper = adams.Adams(geometry, state, np.ones(12, dtype=bool), 1e-4)
+    seen = 0
+    for _ in range(40):
+        stepper.advance(1, np.inf, np.inf, np.inf)  # whatever the loss: a trial that is to be looked at
+        h = float(stepper.desk.now.h)
+        when = np.sort(np.concatenate([stepper.events().clock - stepper.t, [0.0, h]])) / h
+        stepper.cut(1.0)
+        slopes = -geometry.problem.weight * geometry.problem.loss.curvature(data.y * stepper.trial_f)
+        told = stepper.desk.bends[:3].copy() if stepper.desk.now.bent else np.zeros((3, data.n))
+        gaps, seen = np.diff(when), seen + when.size - 2
+        if when.size > 2 and gaps.min() > 0.02:
+            jumps = np.array([_jump(stepper, t, 0.002) for t in when[1:-1]])
+            for power in range(3):
+                expected = when[1:-1] ** power @ jumps
+                np.testing.assert_allclose(told[power] / slopes, expected, atol=3e-3 * np.abs(jumps).max() + 1e-7)
+            stepper.cut(1.0)
+        stepper.take()
+    assert seen > 5
+
+
+def _jump(stepper, at, delta):
+    """Jump of the slopes of the outputs at a moment of a trial: differences, extrapolated to none."""
+    found = []
+    for width in (delta, delta / 2):
+        f = []
+        for part in (at - width, at, at + width):
+            stepper.cut(part)
+            f.append(stepper.trial_f)
+        found.append((f[2] - 2 * f[1] + f[0]) / width)
+    return 2 * found[1] - found[0]
 
 
 # -- between records -------------------------------------------------------------------------------------

@@ -379,21 +379,21 @@ def test_an_event_that_comes_back_without_end_is_noticed(monkeypatch, advance, l
             return None
         return Happening(step.t0 + advance * (step.t1 - step.t0), 0, 0)
 
-    honest = adams.Adams.try_step
+    honest = adams.Adams.advance
 
-    def stopped(self, longest):
-        trial = honest(self, longest)
+    def stopped(self, most, t_end, least_loss, most_margin):
+        found = honest(self, 1, t_end, np.inf, most_margin)  # whatever the loss: a trial that is to be looked at
         started[0] += 1
-        if trial is not None and started[0] > 3:
-            trial.came.status[0], trial.came.end[0] = HARD, advance
-        return trial
+        if started[0] > 3:
+            self.trial.status[0], self.trial.end[0] = HARD, advance
+        return found
 
     data = rf.Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     size = 0.5 if log_time < 100 else 4.0  # small: not fitted, explicit steps; large: fitted, implicit ones
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     problem, started = rf.Problem(data, net), [0]
     monkeypatch.setattr(phases.Watch, "first", again)
-    monkeypatch.setattr(adams.Adams, "try_step", stopped)
+    monkeypatch.setattr(adams.Adams, "advance", stopped)
     with pytest.raises(rf.Undecided, match="stands still at log t") as caught:
         rf.flow(problem, {"log_time": log_time}, max_steps=1000, progress=False)
     assert "neuron 0" in str(caught.value)
@@ -419,7 +419,8 @@ def test_forces_that_are_no_numbers_end_the_flow(monkeypatch, size):
         return lambda self: lambda s, y: np.full_like(honest(self)(s, y), np.nan)
 
     monkeypatch.setattr(late.LateChart, "field", broken(late.LateChart.field))
-    monkeypatch.setattr(adams.Source, "pulls", lambda self, f: np.full_like(f, np.nan))
+    honest = adams._fixed
+    monkeypatch.setattr(adams, "_fixed", lambda *args: honest(*args)._replace(weight=np.nan))
     data = rf.Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     with pytest.raises(rf.Undecided, match="beyond doubles"):

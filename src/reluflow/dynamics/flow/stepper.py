@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, dot, put
+from ..early.state import Floats, add, dot
 from ..compiled import kept, stamp_of
 from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, through
 from .passes import (
@@ -33,7 +33,7 @@ from .pulls import fall, log_loss, pull
 _SHORT = 1e-3  # a step cut to less than this of its length leaves no node of its own
 _UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
 #: Part of the tolerance that a step may use up: smooth errors add up, those of bends have all signs.
-_LOCAL, _BENT = 0.05, 0.5
+_LOCAL, _BENT = 0.02, 0.2
 _SHY = 0.1  # part of the mean bend that counts as error
 _GROW = 2.0
 _SAME = 0.01  # moments of bends that differ by less, in their effect as part of the tolerance, are the same
@@ -171,7 +171,8 @@ def _outputs(
             out[k] = fixed.norms[k] * part[k]
         return
     sums, total = scratch[:d], scratch[d:]
-    put(0.0, sums, sums)
+    for i in range(d):
+        sums[i] = 0.0
     for j in range(A.size):
         add(A[j], W[j], sums)
     for k in range(m):
@@ -251,7 +252,9 @@ def _renew(fixed: Fixed, desk: Desk) -> None:
     for j in range(desk.b.size):
         for i in range(desk.W.shape[1]):
             desk.F[j, 1, i] = desk.FA[j, i]
-        fastest = max(fastest, dot(desk.FA[j], desk.FA[j]))
+        square = dot(desk.FA[j], desk.FA[j])
+        if not square <= fastest:  # what is not a number is seen
+            fastest = square
     desk.now.pace = math.sqrt(fastest)
 
 
@@ -699,7 +702,7 @@ def _ready(desk: Desk, tape: Tape, i: int, t_end: float) -> int:
         return RESTS
     if desk.now.t >= t_end:
         return ENDED
-    if not math.isfinite(desk.now.h):
+    if not math.isfinite(desk.now.h) or not math.isfinite(desk.now.pace):
         return BEYOND
     return FAILED if desk.now.h <= _SHORTEST * desk.now.t else SWEEP
 
