@@ -294,7 +294,7 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
 
 
 def _gap(problem: Problem, net: Network, goal: Goal) -> float:
-    """What is missing to a loss or a margin asked for, whichever is nearer; not positive where it is reached."""
+    """Return what is missing to a loss or a margin asked for, whichever is nearer; not positive where it is met."""
     mantissa, log_factor = net.scaled_outputs(problem.data.X)
     least = float((problem.data.y * mantissa).min())
     with np.errstate(over="ignore", under="ignore"):
