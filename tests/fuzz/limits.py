@@ -1,6 +1,6 @@
 """Random small problems: every confident answer of `limit` against a judge that shares no code with it.
 
-``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line]``. Points in one to four
+``python tests/fuzz/limits.py [--count 500] [--seed 0] [--only K] [--cap 10] [--line [--rtol 1e-5]]``. Points in one to four
 dimensions, also duplicated, mirrored, collinear and on integer grids; all slopes, losses and reductions, both ways to
 train; tiny extra neurons, neurons unbalanced by very little either way. One line for every disagreement, with the
 problem to repeat it; then how many agree, what was left undecided and why, where the judge himself is unsure, and how
@@ -205,11 +205,11 @@ def answer(problem: rf.Problem, cap: float) -> Outcome:
     return compare(problem, found, verdict)
 
 
-def by_hand(case: Line, cap: float) -> Outcome:
+def by_hand(case: Line, rtol: float, cap: float) -> Outcome:
     """What `limit` says of a problem in one dimension, against what is known."""
     kind, margin = line_limit(case) or ("", np.nan)
     try:
-        found = capped(cap, rf.limit, line_problem(case), optimum=False)
+        found = capped(cap, rf.limit, line_problem(case), optimum=False, rtol=rtol)
     except rf.ReluflowError as error:
         return Outcome("undecided", short(str(error)))
     except TooLong:
@@ -223,7 +223,7 @@ def cases(args: argparse.Namespace) -> Iterator[tuple[int, rf.Problem, Callable[
     """The problems of a run."""
     if args.line:
         for k, case in enumerate(line_cases(args.count, args.seed) if args.count else all_lines()):
-            yield k, line_problem(case), partial(by_hand, case)
+            yield k, line_problem(case), partial(by_hand, case, args.rtol)
         return
     for k in range(args.count) if args.only is None else [args.only]:
         if (problem := draw(args.seed, k)) is not None:
@@ -236,6 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="this problem alone")
     parser.add_argument("--cap", type=float, default=10, help="seconds for one answer")
+    parser.add_argument("--rtol", type=float, default=1e-9, help="of the flow, with --line: limits are exact anyway")
     parser.add_argument("--line", action="store_true", help="problems in one dimension with limits known by hand")
     args = parser.parse_args(argv)
     counts: Counter[str] = Counter()

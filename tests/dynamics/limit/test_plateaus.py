@@ -264,6 +264,25 @@ def test_a_neuron_that_shrinks_for_ever_only_if_it_is_exactly_on_a_ray():
         rf.limit(lost_and_found(1e-100), optimum=False, max_log_time=2e3)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lost_point_that_neurons_lean_on(seed):
+    # Negative neurons alone, and a positive point that sees every negative one from its own side: they are pushed off
+    # it, and in its hyperplane they are as good as the nearest point of the hull of the others to 0.
+    rng = np.random.default_rng(seed)
+    n, turn = 3, np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    inside = np.column_stack([rng.uniform(0.5, 2.0, n), rng.uniform(-1.0, 1.0, n)])
+    X = np.vstack([[1.0, 0.0, 0.0], np.column_stack([rng.uniform(0.1, 1.0, n), inside])])
+    W = np.column_stack([-rng.uniform(0.1, 1.0, 3), np.ones(3), rng.uniform(-0.1, 0.1, 3)])
+    problem = rf.Problem(rf.Dataset(X @ turn, [1] + [-1] * n), rf.Network.balanced(W @ turn, [-1] * 3, log_scale=-2))
+    pairs = [(a, b - a) for a, b in itertools.combinations(inside, 2)]
+    nearest = min(np.linalg.norm(a + np.clip(-(a @ e) / (e @ e), 0, 1) * e) for a, e in pairs)
+    found = rf.limit(problem, optimum=False)
+    assert (found.kind, found.kkt) == ("stall", None)
+    assert found.margin == pytest.approx(nearest / 2, rel=1e-9)
+    assert all(item.holds for item in found.evidence)
+    assert judge_problem(problem).margin == pytest.approx(nearest / 2, rel=1e-5)
+
+
 # -- one dimension -------------------------------------------------------------------------------------
 
 

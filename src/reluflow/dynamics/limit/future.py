@@ -150,6 +150,9 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
     """
     if small.size == 0:
         return NOBODY
+    # A neuron that would unlearn a lost point slides on its hyperplane; one that would learn it comes to see it.
+    multipliers, strong = multipliers.copy(), _UNFITTED * multipliers.max()
+    multipliers[lost] = np.where(np.isin(-geometry.y[lost], state.sign[small]), strong, 0.0)
     one = _follow(geometry, state, multipliers, living, small, lost, "regular")
     if one._early is None or not one._early.nonunique.any():
         return one
