@@ -205,6 +205,20 @@ def test_a_limit_of_several_is_said_to_be_one_of_them():
     assert found.margin == pytest.approx(1 / 4, rel=1e-9)
 
 
+def test_a_wall_that_lets_go_is_left_to_the_inactive_side():
+    # The third neuron slides on the last point until its output weight changes sign: then both sides pull it away. On
+    # the active one it would outgrow the network (0.1149); the rule is to take the other, and that it is one is said.
+    X = [[0.36, 0.075], [0.78, -0.143], [-0.754, -0.916], [0.741, -0.159], [-0.193, 0.51]]
+    W = [[-0.156, 0.122], [-0.355, 0.077], [2.9e-7, 2.82e-7], [0.102, -0.079]]
+    net = rf.Network(W, [-0.198, 0.363, 4.045e-7, -0.129], 0.01)
+    problem = rf.Problem(rf.Dataset(X, [-1, -1, 1, -1, -1]), net, reduction="sum")
+    found, verdict = rf.limit(problem, optimum=False), judge_problem(problem)
+    let_go = found.trajectory.events[found.trajectory.events["log_time"] > 100]
+    assert let_go["kind"].tolist() == ["flip", "deactivate", "ridge"]
+    assert found.margin == pytest.approx(verdict.margin, rel=1e-6)
+    assert found.evidence[-1].name == "branches"
+
+
 def test_the_judge_goes_through_a_chain():
     verdict = judge_problem(chain((75, 72), (-20.0, -100.0)))
     assert verdict.margin == pytest.approx(1 / 8, rel=1e-6)

@@ -122,7 +122,9 @@ def flow(
 
     with slopes :math:`h_{ji}` of the activation. Where :math:`w_j \cdot x_i = 0` the solution in the sense of Clarke
     is followed: the neuron crosses, or it slides along hyperplanes whose samples push from both sides, with the
-    velocity of least norm. Places where it could go on in several ways are listed among the events (``ridge``).
+    velocity of least norm. Places where it could go on in several ways are listed among the events (``ridge``); there
+    the regular solution is followed: a neuron that arrives at a hyperplane crosses it, and one that starts there, or is
+    let go because its output weight changes sign, goes to the inactive side if it can.
 
     Three phases are chosen automatically and recorded in the result:
 

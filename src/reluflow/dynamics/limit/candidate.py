@@ -92,7 +92,7 @@ class Candidate:
 
 
 class PresentGroups(NamedTuple):
-    """The groups there are: the data, samples that are felt, patterns on all of them, signs, members, shares of R ..."""
+    """The groups there are: the data, samples that are felt, patterns on all, signs, members, shares of R ..."""
 
     data: Dataset
     live: Index
