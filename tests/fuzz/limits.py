@@ -6,7 +6,7 @@ to train; tiny extra neurons, neurons unbalanced by very little either way. One 
 problem to repeat it; then how many agree, what was left undecided and why, where the judge himself is unsure, and how
 many plateaus were met.
 ``--line`` takes problems in one dimension instead, whose limits are known by hand (`tests/helpers/line.py`); with
-``--count 0`` the whole grid of them.
+``--count 0`` the whole grid of them (``--most 3 --sizes 1``: up to three neurons, of one size).
 
 It is a program, not a test of the suite: it takes some minutes.
 """
@@ -31,7 +31,7 @@ import reluflow as rf
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from helpers.judge import Verdict, judge_problem
-from helpers.line import Line, all_lines, line_cases, line_limit, line_problem
+from helpers.line import SIZES, Line, all_lines, line_cases, line_limit, line_problem
 
 SAME = 1e-3  # margins that differ by less, relatively, agree
 
@@ -214,7 +214,13 @@ def by_hand(case: Line, rtol: float, cap: float) -> Outcome:
 def cases(args: argparse.Namespace) -> Iterator[tuple[int, rf.Problem, Callable[[float], Outcome]]]:
     """The problems of a run."""
     if args.line:
-        for k, case in enumerate(line_cases(args.count, args.seed) if args.count else all_lines()):
+        grid = line_cases(args.count, args.seed)
+        if not args.count:  # in any order, so that a run that is ended is a sample
+            grid = list(all_lines(args.most, SIZES[: args.sizes]))
+            grid = [grid[k] for k in np.random.default_rng(args.seed).permutation(len(grid))]
+        for k, case in enumerate(grid):
+            if k % 1000 == 0:
+                print(f"  {k} of {len(grid)}", flush=True)
             yield k, line_problem(case), partial(by_hand, case, args.rtol)
         return
     for k in range(args.count) if args.only is None else [args.only]:
@@ -229,6 +235,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", type=int, help="this problem alone")
     parser.add_argument("--cap", type=float, default=10, help="seconds for one answer")
     parser.add_argument("--rtol", type=float, default=1e-9, help="of the flow, with --line: limits are exact anyway")
+    parser.add_argument("--most", type=int, default=2, help="neurons of the whole grid of --line")
+    parser.add_argument("--sizes", type=int, default=2, help="their sizes")
     parser.add_argument("--line", action="store_true", help="problems in one dimension with limits known by hand")
     args = parser.parse_args(argv)
     counts: Counter[str] = Counter()

@@ -292,8 +292,9 @@ def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
 
     def sees(j: int, times: Array) -> Array:
         # A neuron that has become small by going to w = 0 is known as a part of what it was.
-        lost = np.array([early.log_norms(0.0)[j] - early.log_norms(float(t))[j] for t in times])
-        known = _TOUCH + _EPS * np.exp(np.clip(lost, 0.0, -np.log(_EPS)))
+        logs = np.array([early.log_norms(float(t))[j] for t in times])
+        shrunk = np.where(np.isfinite(logs), early.log_norms(0.0)[j] - logs, np.inf)
+        known = _TOUCH + _EPS * np.exp(np.clip(shrunk, 0.0, -np.log(_EPS)))
         return np.asarray(early.directions(times)[:, j] @ X.T > known[:, None] * size)
 
     for j in range(early.p):
