@@ -401,8 +401,7 @@ def test_a_start_whose_loss_no_double_holds(scale):
     problem = rf.Problem(
         rf.example("EX1").data, rf.initialize(2, 4, "balanced", scale, seed=1, slope=0.1), loss="exponential"
     )
-    found = {f.claim: f for f in check(problem)}["ML-E50"]
-    assert found.bounds["log_growth_rate"] == np.inf
+    assert claim("ML-E50").bounds(Facts(problem))["log_growth_rate"] == np.inf
 
 
 def test_the_split_of_the_start_does_not_matter():

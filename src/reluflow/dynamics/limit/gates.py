@@ -208,12 +208,13 @@ def words_of(future: Future) -> str:
     return f"{who} for ever, whatever hyperplanes come, the slowest like R^{rate:.3g}"
 
 
+APPROACH = Gate("approach", _approach)
 #: What is asked of every candidate ...
 GATES = (
     Gate("quiet", _quiet),
     Gate("KKT", _kkt),
     Gate("inside", _inside),
-    Gate("approach", _approach),
+    APPROACH,
     Gate("shares", _shares),
 )
 VANISHING = Gate("vanishing", _vanishing)  #: ... of the neurons that it leaves out, once they have been followed ...
