@@ -196,7 +196,7 @@ BAD_OPTIONS: list[tuple[list[str], str, list[str]]] = [
     (
         ["flow"],
         "--until",
-        ["", "time", "loss=0", "loss=-1", "time=0", "aligned=1", "speed=3", "margin=nan", "time=1,time=2"],
+        ["", "time", "loss=0", "loss=-1", "time=-1", "aligned=1", "speed=3", "margin=nan", "time=1,time=2"],
     ),
     (["certify"], "--tolerance", ["-1", *NOT_NUMBERS]),
     (["certify"], "--budget", ["0", "-4", "1.5", *NOT_NUMBERS]),

@@ -6,7 +6,9 @@ s = log |theta|: linearised proximal steps. The forces p of a step solve a small
 however small, then moves by the exact flow of constant forces. While the network rests only small neurons move, under
 the forces of that moment. Neurons are unit vectors (w, a) times e^rho, so that sizes of e^-300 and less are as good as
 any, and |w|^2 - a^2 is kept as it was given. Walls that pull a neuron in are stepped over implicitly (the slope of the
-kink between its two values), the others with small steps. A neuron exactly on a wall counts as inactive there.
+kink between its two values), the others with small steps. A neuron exactly on a wall counts as inactive there, and one
+that a wall lets go because its output weight changes sign leaves it to the inactive side if it can: the rule of the
+package where the flow is not unique.
 """
 
 from __future__ import annotations
@@ -152,6 +154,16 @@ class Judge:
         reach = 2 * tau * np.abs(b) * np.sqrt((D * D).sum(1)) + 1e-12
         return self.alone & (np.outer(b, self.y) < 0) & (np.abs(z) <= reach[:, None] * self.norms)
 
+    def regular(self, u, b, p, act, walls):
+        """Put neurons whose output weight has changed sign while walls held them on the inactive side, if they can."""
+        for j in np.flatnonzero((b * self.b < 0) & walls.any(1)):
+            for i in np.flatnonzero(walls[j]):
+                h = act[j].copy()
+                h[i] = self.slope
+                if b[j] * ((h * p * self.y) @ self.X @ self.X[i]) <= 0:
+                    u[j] -= ((u[j] @ self.X[i]) / self.norms[i] + 1e-12) * self.X[i] / self.norms[i]
+        return u
+
     # -- the flow of the loss -------------------------------------------------------------------------
 
     def fit(self, deadline, steps=10_000, pace=0.02):
@@ -192,7 +204,8 @@ class Judge:
             walls = self.near(z, self.b, tau, D)
             if walls.any():
                 D = self.pulls(p, act, z, self.b, tau, walls)
-            self.u, self.b, self.rho = self.moved(D, tau)
+            u, b, rho = self.moved(D, tau)
+            self.u, self.b, self.rho = self.regular(u, b, p, act, walls), b, rho
         return f"margin {least:.3g} only after {steps} steps"
 
     def forces(self, q):
@@ -302,6 +315,7 @@ class Judge:
                 ds = ds / 3
                 continue
             u, b, rho = self.moved(new_D, tau)
+            u = self.regular(u, b, p, act, walls)
             u, b, rho = self.pushed(u, b, rho, z, out.lost)
             crossed = self.crossed(z[small], u[small])
             if crossed and ds > SMALL:
@@ -392,7 +406,8 @@ class Judge:
             return "no forces"
         p = p / p.sum()
         D = self.pulls(p, act, z, self.b, tau, near, lost) if near.any() or lost else (act * (p * y)) @ X
-        u, b, rho = self.pushed(*self.moved(D, tau), z, lost)
+        u, b, rho = self.moved(D, tau)
+        u, b, rho = self.pushed(self.regular(u, b, p, act, near), b, rho, z, lost)
         new, moved, turn = self.arrived(u, b, rho, theta)
         return Step(new, float(moved), turn, self.crossed(z, u), D, float(least), lost, catching, p)
 

@@ -459,7 +459,12 @@ def game(facts: Facts, sign: int) -> OneSignedMargins | None:
         return None
     if facts.data.X.size > LARGE and spread(facts).holds is False:
         return None
-    neuron = one_neuron(facts.data, facts.net.slope, sign)
+    try:
+        neuron = one_neuron(facts.data, facts.net.slope, sign)
+    except (NotSeparable, Undecided) as error:
+        if isinstance(error, Stopped):
+            raise
+        return None  # separable by less than the rounding of the scaled points
     mixed = (facts.data.y[neuron.support] != sign).any()
     if mixed and neuron.support.size * facts.data.d > _GAME:
         return None
@@ -474,7 +479,8 @@ def outside(facts: Facts, sign: int, star: bool) -> Condition:
     if found is None:
         if facts.net.slope == 0 or separator(facts) is None:
             return Condition(name, False, "proved", why="it is about leaky networks on separable data.")
-        return Condition(name, None, "numerical", why="not evaluated: too large for the exact program.")
+        why = "not evaluated: too large for the exact program, or separable only to rounding."
+        return Condition(name, None, "numerical", why=why)
     bounds, holds = (found.star, found.holds_star) if star else (found.value, found.holds)
     why = f"{bounds.upper:.10g} against {found.threshold:.10g} = gamma/2"
     why += " (the support lies in one class, where it always holds)." if found.one_class else "."

@@ -273,6 +273,48 @@ def test_until_aligned():
     assert run.time[-1] == pytest.approx(rf.align(p).last_event.max())
 
 
+@pytest.mark.parametrize("scale", [30.0, 1.0, 1e-3, 1e-9])
+@pytest.mark.parametrize(
+    "until",
+    [
+        {"log_loss": 1e4},
+        {"loss": 1e4},
+        {"margin": -1e5},
+        {"time": 0},
+        {"log_time": -np.inf},
+        {"log_time": 5.0, "margin": -1e5},
+        {"aligned": True, "loss": 1e4},
+    ],
+    ids=str,
+)
+def test_goals_that_are_met_at_the_start(until, scale):
+    p = problem(rf.initialize(2, 4, "balanced", scale, seed=0))
+    for rtol in (1e-9, 1e-2):
+        run = rf.flow(p, until, rtol=rtol)
+        assert (len(run), run.log_time[0], run.phases) == (1, -np.inf, ())
+        assert run.log_loss[0] == pytest.approx(p.log_loss(p.net))
+        assert np.allclose(run.final.W, p.net.W, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("scale", [30.0, 1.0, 1e-3])
+def test_a_network_that_is_not_small_is_at_the_end_of_its_early_phase(scale):
+    assert len(rf.flow(problem(rf.initialize(2, 4, "balanced", scale, seed=0)), {"aligned": True})) == 1
+
+
+@pytest.mark.parametrize("log_scale", [-2000.0, -30.0, -7.0])
+def test_points_are_classified_while_the_network_is_small(log_scale):
+    # The sign of a margin is known however small it is. A neuron that starts wrong for a point turns to it in a time
+    # that does not depend on the scale.
+    net = rf.Network.balanced([[1.0, -0.9], [-1.0, -0.2]], [1, -1], 0.1, log_scale=log_scale)
+    p = problem(net)
+    assert net.normalized_margin(p.data) < 0
+    run = rf.flow(p, {"margin": 0})
+    assert len(run) > 1
+    for late, right in ((-1e-3, False), (1e-3, True)):
+        then = rf.align(p).network(run.time[-1] * (1 + late))
+        assert (then.normalized_margin(p.data) > 0) == right
+
+
 # -- refusals ------------------------------------------------------------------------------------------
 
 
@@ -281,7 +323,9 @@ def test_until_aligned():
     [
         ({"tme": 3}, "does not know 'tme'"),
         ({}, "says nothing"),
-        ({"time": -1}, "positive"),
+        ({"time": -1}, "begins at 0"),
+        ({"log_loss": -np.inf}, "finite"),
+        ({"log_time": np.inf}, "finite"),
         ({"time": float("nan")}, "finite"),
         ({"loss": 0}, "positive"),
         ("soon", "mapping"),

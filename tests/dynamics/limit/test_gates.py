@@ -23,6 +23,11 @@ STALLED = rf.Problem(
     rf.Dataset([[1.0, 0.2], [0.4, 1.0], [-1.0, -0.3]], [1, 1, -1]),
     rf.Network.balanced([[1.0, 0.1], [0.2, 1.0]], [1, 1], log_scale=-3),
 )
+# The negative neuron ends on the hyperplane of the positive point, which nobody else sees, and which pushes it out.
+SLIDING = rf.Problem(
+    rf.Dataset([[1.0, 0.0, 0.0], [0.5, 0.8, 0.4], [0.4, 0.9, -0.5]], [1, -1, -1]),
+    rf.Network.balanced([[-0.3, 0.5, 0.4]], [-1], log_scale=-3),
+)
 
 
 def accepted(problem, monkeypatch):
@@ -93,6 +98,8 @@ DOCTORED = [
     ("vanishing", WITH_VANISHING, lambda look: look._replace(future=replace(NOBODY, arrival=3.0, first=1))),
     ("vanishing", WITH_VANISHING, lambda look: look._replace(future=replace(NOBODY, doubt="who knows"))),
     ("lost", STALLED, with_found(towards_lost)),
+    ("lost", SLIDING, with_found(lambda look: {"held": None})),
+    ("KKT", SLIDING, with_found(lambda look: {"residual": 1e-8})),
 ]
 
 

@@ -158,6 +158,7 @@ def chain(angles, log_sizes):
     [
         ((75, 72), (-20.0, -100.0)),
         ((75, 50, 72), (-20.0, -3.0, -90.0)),
+        ((70, 75, 80), (-20.0, -20.0, -20.0)),
     ],
     ids=str,
 )
@@ -203,6 +204,20 @@ def test_a_limit_of_several_is_said_to_be_one_of_them():
     found = rf.limit(rf.Problem(data, beside), optimum=False)
     assert all(item.holds for item in found.evidence)
     assert found.margin == pytest.approx(1 / 4, rel=1e-9)
+
+
+def test_a_wall_that_lets_go_is_left_to_the_inactive_side():
+    # The third neuron slides on the last point until its output weight changes sign: then both sides pull it away. On
+    # the active one it would outgrow the network (0.1149); the rule is to take the other, and that it is one is said.
+    X = [[0.36, 0.075], [0.78, -0.143], [-0.754, -0.916], [0.741, -0.159], [-0.193, 0.51]]
+    W = [[-0.156, 0.122], [-0.355, 0.077], [2.9e-7, 2.82e-7], [0.102, -0.079]]
+    net = rf.Network(W, [-0.198, 0.363, 4.045e-7, -0.129], 0.01)
+    problem = rf.Problem(rf.Dataset(X, [-1, -1, 1, -1, -1]), net, reduction="sum")
+    found, verdict = rf.limit(problem, optimum=False), judge_problem(problem)
+    let_go = found.trajectory.events[found.trajectory.events["log_time"] > 100]
+    assert let_go["kind"].tolist() == ["flip", "deactivate", "ridge"]
+    assert found.margin == pytest.approx(verdict.margin, rel=1e-6)
+    assert found.evidence[-1].name == "branches"
 
 
 def test_the_judge_goes_through_a_chain():
@@ -262,6 +277,25 @@ def test_a_neuron_that_shrinks_for_ever_only_if_it_is_exactly_on_a_ray():
     assert (found.kind, found.margin) == ("margin", pytest.approx(0.25, rel=1e-9))
     with pytest.raises(rf.Undecided, match="every disturbance grows"):
         rf.limit(lost_and_found(1e-100), optimum=False, max_log_time=2e3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lost_point_that_neurons_lean_on(seed):
+    # Negative neurons alone, and a positive point that sees every negative one from its own side: they are pushed off
+    # it, and in its hyperplane they are as good as the nearest point of the hull of the others to 0.
+    rng = np.random.default_rng(seed)
+    n, turn = 3, np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    inside = np.column_stack([rng.uniform(0.5, 2.0, n), rng.uniform(-1.0, 1.0, n)])
+    X = np.vstack([[1.0, 0.0, 0.0], np.column_stack([rng.uniform(0.1, 1.0, n), inside])])
+    W = np.column_stack([-rng.uniform(0.1, 1.0, 3), np.ones(3), rng.uniform(-0.1, 0.1, 3)])
+    problem = rf.Problem(rf.Dataset(X @ turn, [1] + [-1] * n), rf.Network.balanced(W @ turn, [-1] * 3, log_scale=-2))
+    pairs = [(a, b - a) for a, b in itertools.combinations(inside, 2)]
+    nearest = min(np.linalg.norm(a + np.clip(-(a @ e) / (e @ e), 0, 1) * e) for a, e in pairs)
+    found = rf.limit(problem, optimum=False)
+    assert (found.kind, found.kkt) == ("stall", None)
+    assert found.margin == pytest.approx(nearest / 2, rel=1e-9)
+    assert all(item.holds for item in found.evidence)
+    assert judge_problem(problem).margin == pytest.approx(nearest / 2, rel=1e-5)
 
 
 # -- one dimension -------------------------------------------------------------------------------------

@@ -132,6 +132,22 @@ def test_search_finds_a_vector_for_a1_where_the_named_ones_fail():
     assert left < right
 
 
+@pytest.mark.parametrize("far", [10.0, 100.0])
+@pytest.mark.parametrize("bias", [3.1e-17, 4.9e-17, 7.7e-17])
+def test_points_separable_only_to_rounding_leave_the_game_open(far, bias, monkeypatch):
+    # Opposed points of one class, which the last coordinate alone tells apart. Scaled by the slope they may not be.
+    data = rf.Dataset([[1.0, -3.0, bias], [-far, 3 * far, bias]], [-1, -1])
+    for sign in (1, -1):
+        conditions.outside(facts(data, 0.01), sign, False)
+
+    def refuse(*_):
+        raise rf.NotSeparable("to rounding", np.array([0.5, 0.5]), 0.0)
+
+    monkeypatch.setattr(conditions, "one_neuron", refuse)
+    monkeypatch.setattr(conditions, "separator", lambda _: "there is one")
+    assert conditions.outside(facts(data, 0.02), 1, False).holds is None
+
+
 @settings(deadline=None, max_examples=15)
 @given(separable(d=2, most=6), st.floats(0.1, 0.9), st.sampled_from([1, -1]), st.integers(0, 1000))
 def test_one_signed_nets_stay_below_the_value(data, slope, sign, seed):

@@ -395,6 +395,15 @@ def test_frozen_second_layer():
     assert verdicts(problem, (*names, "ML-E50")) == {False}
 
 
+@pytest.mark.parametrize("scale", [30.0, 100.0])
+def test_a_start_whose_loss_no_double_holds(scale):
+    # Warnings are errors here: the rate of ML-E50 is inf, and says so without one.
+    problem = rf.Problem(
+        rf.example("EX1").data, rf.initialize(2, 4, "balanced", scale, seed=1, slope=0.1), loss="exponential"
+    )
+    assert claim("ML-E50").bounds(Facts(problem))["log_growth_rate"] == np.inf
+
+
 def test_the_split_of_the_start_does_not_matter():
     # eps W_0 with all the smallness in W_0: the same verdicts as with eps.
     data = rf.example("EX1").data

@@ -15,6 +15,7 @@ from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ..trajectory import Trajectory, knows_between
 from .blind import COARSE
+from .events import root
 from .field import Geometry
 from .march import March, Reached
 from .phases import Goal
@@ -30,6 +31,7 @@ _LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this m
 #: Shortest early phase worth its price, in e-folds of the neurons: a crossing costs a tenth of one in the coupled phase
 #: (2 against 20 microseconds at n = 500, d = 20), but all of them are followed to the end.
 _FOLDS = 0.5
+_LOOKS = 20  # how often an early phase is looked at for the moment at which points are classified
 _COARSEST = 0.03  # largest tolerance
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
 
@@ -41,7 +43,7 @@ class Until:
     Parameters
     ----------
     time, log_time : float, optional
-        Time in the clock of the problem, or its logarithm (up to 10^8 or so).
+        Time in the clock of the problem, or its logarithm (up to 10^8 or so; -inf is the start, like time 0).
     loss : float, optional
         Training loss; ``log_loss`` for losses below the smallest double.
     log_loss : float, optional
@@ -67,12 +69,13 @@ class Until:
     def __post_init__(self) -> None:
         for name in ("time", "log_time", "loss", "log_loss", "margin"):
             value = getattr(self, name)
-            if value is not None and (not is_number(value) or not np.isfinite(value)):
+            start = name == "log_time" and value == -np.inf
+            if value is not None and not start and (not is_number(value) or not np.isfinite(value)):
                 raise ProblemError(f"until {name} = {value!r}: a finite number is needed.")
-        for name in ("time", "loss"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ProblemError(f"until {name} = {value!r}: a positive number is needed; log_{name} takes any.")
+        if self.time is not None and self.time < 0:
+            raise ProblemError(f"until time = {self.time!r}: the flow begins at 0; log_time takes any number.")
+        if self.loss is not None and self.loss <= 0:
+            raise ProblemError(f"until loss = {self.loss!r}: a positive number is needed; log_loss takes any.")
         if not isinstance(self.aligned, bool):
             raise ProblemError(f"until aligned = {self.aligned!r}: True or False is needed.")
         if not self._given():
@@ -91,7 +94,9 @@ class Until:
     @property
     def goal(self) -> Goal:
         """The same in logarithms."""
-        times = [t for t in (self.log_time, None if self.time is None else float(np.log(self.time))) if t is not None]
+        with np.errstate(divide="ignore"):
+            log_time = None if self.time is None else float(np.log(self.time))
+        times = [t for t in (self.log_time, log_time) if t is not None]
         losses = [v for v in (self.log_loss, None if self.loss is None else float(np.log(self.loss))) if v is not None]
         return Goal(
             float(min(times)) if times else np.inf,
@@ -117,7 +122,9 @@ def flow(
 
     with slopes :math:`h_{ji}` of the activation. Where :math:`w_j \cdot x_i = 0` the solution in the sense of Clarke
     is followed: the neuron crosses, or it slides along hyperplanes whose samples push from both sides, with the
-    velocity of least norm. Places where it could go on in several ways are listed among the events (``ridge``).
+    velocity of least norm. Places where it could go on in several ways are listed among the events (``ridge``); there
+    the regular solution is followed: a neuron that arrives at a hyperplane crosses it, and one that starts there, or is
+    let go because its output weight changes sign, goes to the inactive side if it can.
 
     Three phases are chosen automatically and recorded in the result:
 
@@ -131,8 +138,8 @@ def flow(
     problem : Problem
         Or data and how to draw a network, ``flow(X, y, until, width=50)``: see `as_problem`.
     until : Until or mapping
-        When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them.
-        Default: log t = 100.
+        When to stop, for example ``{"log_time": 1e6}`` or ``{"loss": 1e-3, "time": 1e4}``: at the first of them. If
+        one is met at the start, that is the only record. Default: log t = 100.
     rtol : float
         Accuracy of directions, log-norms and log t, between 1e-12 and 0.03. From 1e-3 on events are not located until
         the data are fitted (``settings`` says so), which is faster by far and good for a first look.
@@ -261,6 +268,10 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
         folds = 0.5 * float(np.log(tol) - np.log(np.abs(mantissa).max()) - log_factor)
     for j, i in doubts:
         recorder.event(-np.inf, j, i, "ridge")
+    if march.goal.log_time == -np.inf or _gap(problem, problem.net, march.goal) <= 0:
+        return start, -np.inf, True
+    if folds < _FOLDS and stop.aligned:  # it is not small
+        return start, -np.inf, True
     if folds < _FOLDS or (geometry.frozen and not np.isfinite(start.log_w).all()):
         return start, -np.inf, False
     early = align(problem) if alignment is None else alignment
@@ -274,12 +285,46 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
     if t > 0 and log_end >= march.goal.log_time and march.goal.log_time < 700:
         log_end, done = march.goal.log_time, True
         t = float(np.exp(log_end))
+    if 0 < t < np.inf and (met := _met(early, march.goal, t, tol)) < np.inf:
+        t, log_end, done = met, float(np.log(met)), True
     if not np.isfinite(t):  # nothing ever grows
         t, stays = float(early.last_event.max()), True
         log_end = float(np.log(t)) if t > 0 else -np.inf
     recorder.early(early, t, log_end)
     state, _ = take(geometry, early.network(t))
     return state, log_end, (done or stop.aligned) and not stays
+
+
+def _gap(problem: Problem, net: Network, goal: Goal) -> float:
+    """Return what is missing to a loss or a margin asked for, whichever is nearer; not positive where it is met."""
+    mantissa, log_factor = net.scaled_outputs(problem.data.X)
+    least = float((problem.data.y * mantissa).min())
+    with np.errstate(over="ignore", under="ignore"):
+        # Below the smallest double the sign of a margin is still known.
+        margin = -least if goal.margin == 0 else goal.margin - least * float(np.exp(log_factor))
+    if goal.log_loss == -np.inf:
+        return margin
+    return min(problem.log_loss(net) - goal.log_loss, margin)
+
+
+def _met(early: Alignment, goal: Goal, t: float, tol: float) -> float:
+    """First time before t, as far as looks tell, at which the early phase reaches a loss or a margin; inf if none.
+
+    No margin is larger than ``tol`` in it, and the loss falls, so that most need not be looked for.
+    """
+    problem = early.problem
+
+    def gap(s: float) -> float:
+        return _gap(problem, early.network(s), goal)
+
+    if goal.margin > tol and gap(t) > 0:
+        return np.inf
+    before = 0.0
+    for now in np.union1d(np.linspace(0.0, t, _LOOKS + 1), early.last_event[early.last_event < t])[1:].tolist():
+        if gap(now) <= 0:
+            return root(gap, before, now)
+        before = now
+    return np.inf
 
 
 @knows_between("flow")

@@ -69,13 +69,15 @@ class Candidate:
     network: Network  # of unit norm, one neuron a living group
     margin: float
     groups: tuple[LimitGroup, ...]
-    certificate: KKT
+    certificate: KKT | None  # where no lost point pushes: such a push is beyond any multiplier
+    residual: float  # of the program: its conditions have the pushes of lost points too
     unique: bool  # whether the shares of the groups are determined
     walls: int  # groups that touch a wall of their cone on which they do not slide, and beyond which another is best
     grazing: int  # groups that touch one beyond which the best network is the same
     live: Index  # samples that some group feels
     multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
     free: bool = False  # whether other multipliers would do as well
+    held: Flags | None = None  # (groups, n): which groups lean on lost points, which push them out; None: none does
 
     @property
     def living_groups(self) -> tuple[LimitGroup, ...]:
@@ -90,7 +92,7 @@ class Candidate:
 
 
 class PresentGroups(NamedTuple):
-    """The groups there are: samples that are felt, patterns on all samples, signs, members, shares of the norm ..."""
+    """The groups there are: the data, samples that are felt, patterns on all, signs, members, shares of R ..."""
 
     data: Dataset
     live: Index
@@ -102,7 +104,7 @@ class PresentGroups(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Points that no neuron feels, on the hyperplane of one of which a group slides: its slope there tends to 0."""
+    """Points that no neuron feels, on the hyperplane of one of which a group slides, with a frozen second layer."""
 
     points: Index
     carriers: Index  # the neurons that carry the network
@@ -131,19 +133,15 @@ def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) ->
     live = np.flatnonzero(feels.any(axis=0))
     if live.size == 0:
         return "no neuron feels any sample"
-    data = geometry.problem.data.subset(live) if live.size < geometry.problem.data.n else geometry.problem.data
+    data = geometry.problem.data
     counts = (shares >= _CARRIES) | np.array([np.isin(js, list(coming)).any() for js in members])
     carry = np.array([g for g in np.argsort(-shares) if counts[g]], dtype=np.intp)
     groups = PresentGroups(data, live, patterns, signs, members, shares, carry)
     lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
-    if (patterns[carry][:, lost] == 0).any():
+    if geometry.frozen and (patterns[carry][:, lost] == 0).any():
         return Lost(lost, np.concatenate([members[g] for g in carry]))
     try:
-        return (
-            _first_layer(geometry, state, groups)
-            if geometry.frozen
-            else _both_layers(geometry.slope, groups, geometry.problem.data.n)
-        )
+        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
     except Stopped:
@@ -152,13 +150,22 @@ def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) ->
         return f"the program of these patterns was not solved: {exc}"
 
 
-def _both_layers(slope: float, present: PresentGroups, n: int) -> Candidate | str:
+def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
+    r"""Solve the program of a network with both layers trained.
+
+    A lost point pulls at a group that sees it infinitely more strongly than all others: one that would unlearn it
+    slides on its hyperplane, or stays behind, :math:`v_G \cdot x \le 0`. One that would learn it is not held.
+    """
     data, live, patterns, signs, members, shares, carry = present
-    here = patterns[:, live]
-    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1)
+    fit = np.isin(np.arange(data.n), live)
+    here = np.where(fit, patterns, -1).astype(np.int8)
+    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1, fit=fit)
+    pushed = ~fit & (np.abs(found.cone_multipliers) * data.norms > _TIGHT)
+    if (pushed & (signs[carry, None] * data.y > 0)).any():
+        return "a group is about to see a point that no neuron feels"
     u, norms = _directions(found, data, here[carry], signs[carry], slope), found.norms
     if found.unique is not True:
-        norms = _nearest(found, data, u, here[carry], slope, shares[carry])
+        norms = _nearest(found, data, u, here[carry], slope, shares[carry], fit)
     v = np.zeros((len(members), data.d))
     v[carry] = norms[:, None] * u
     size = np.linalg.norm(v, axis=1)
@@ -179,20 +186,26 @@ def _both_layers(slope: float, present: PresentGroups, n: int) -> Candidate | st
         )
         for g in range(len(members))
     )
-    multipliers = np.zeros(n)
-    multipliers[live] = found.multipliers
-    walls, grazing = _walls(data, v[carry], here[carry], signs[carry], slope, found.margin) if slope < 1 else (0, 0)
+    held = np.zeros((len(members), data.n), dtype=bool)
+    held[carry] = pushed & (size[carry] > 0)[:, None]
+    certificate = None if held.any() else kkt(data.subset(live), network)
+    walls, grazing = (
+        _walls(data, v[carry], here[carry], signs[carry], slope, found.margin, fit) if slope < 1 else (0, 0)
+    )
+    slides = np.where(held[carry], 0, here[carry])
     return Candidate(
         network,
         found.margin,
         groups,
-        kkt(data, network),
+        certificate,
+        found.residuals.worst,
         found.unique is True,
         walls,
         grazing,
         live,
-        multipliers,
-        _free(data, found, here[carry], slope),
+        found.multipliers,
+        _free(data, found, slides, slope),
+        held,
     )
 
 
@@ -206,7 +219,9 @@ def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Arra
     return np.asarray(u / np.where(size > 0, size, 1.0)[:, None])
 
 
-def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array) -> Array:
+def _nearest(
+    found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array, fit: Flags
+) -> Array:
     """Sizes of the groups that solve the program and are nearest to those of the flow.
 
     With the multipliers given a solution is a choice of sizes along known directions, of the groups that the dual
@@ -220,13 +235,14 @@ def _nearest(found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slop
     h = np.where(pattern[tight] > 0, 1.0, slope)
     gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
     held = found.multipliers > _TIGHT * found.multipliers.max()
+    loose = ~held & fit
     t = found.norms[tight]
     N = null_space(gains[held], rcond=_RANK)
     if N.shape[1] == 0:
         return found.norms
     wanted = N.T @ (shares[tight] / shares[tight].sum() * found.value - t)
-    A = np.vstack([N, gains[~held] @ N])
-    b = np.concatenate([-t, 1.0 - gains[~held] @ t]) - A @ wanted
+    A = np.vstack([N, gains[loose] @ N])
+    b = np.concatenate([-t, 1.0 - gains[loose] @ t]) - A @ wanted
     E, f = np.vstack([A.T, b]), np.append(np.zeros(N.shape[1]), 1.0)
     weights, _ = nnls(E, f, maxiter=50 * E.shape[1])
     r = E @ weights - f
@@ -243,13 +259,15 @@ def _touched(data: Dataset, v: Array, pattern: Signs) -> Flags:
     return np.asarray((cosine < WALL) & (pattern != 0) & (norms > 0)[:, None])
 
 
-def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float) -> tuple[int, int]:
+def _walls(
+    data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float, fit: Flags
+) -> tuple[int, int]:
     """Count the groups that touch a wall: those beyond which another network is best, and those where none is.
 
     A group that ends on a wall may go on from either side. Where the best network with the patterns beyond it has no
     larger margin, this network is the best there too, and it does not matter.
     """
-    touched = _touched(data, v, pattern)
+    touched = _touched(data, v, pattern) & fit
     if slope == 0:
         for g in np.flatnonzero(touched.any(axis=1)):
             touched[g, touched[g]] = ~keeps_apart(data, pattern[g], np.flatnonzero(touched[g]))
@@ -258,7 +276,7 @@ def _walls(data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, 
         beyond = pattern.copy()
         beyond[g] = np.where(touched[g], -pattern[g], pattern[g])
         try:
-            better = grouped_margin(data, beyond, signs, slope, cones=True).margin > margin * (1 + _SAME)
+            better = grouped_margin(data, beyond, signs, slope, fit=fit).margin > margin * (1 + _SAME)
         except (NotSeparable, Undecided) as exc:
             if isinstance(exc, Stopped):
                 raise
@@ -296,8 +314,8 @@ def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> 
 
 
 def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Candidate | str:
-    data, live, patterns, signs, members, shares, _ = present
-    here = patterns[:, live]
+    _, live, patterns, signs, members, shares, _ = present
+    data, here = present.data.subset(live), patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
     unit = float(max(state.log_a[js].max() for js in members))  # the frozen weights in units of the largest
     mass = np.array([np.exp(np.logaddexp.reduce(2 * (state.log_a[js] - unit))) for js in members])
@@ -332,4 +350,5 @@ def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Ca
     )
     margin = network.normalized_margin(data, "first")
     walls = int(_touched(data, u, here).any(axis=1).sum()) if geometry.slope < 1 else 0
-    return Candidate(network, margin, groups, kkt(data, network, "first"), True, walls, 0, live, np.empty(0))
+    certificate = kkt(data, network, "first")
+    return Candidate(network, margin, groups, certificate, certificate.residual, True, walls, 0, live, np.empty(0))

@@ -150,6 +150,9 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
     """
     if small.size == 0:
         return NOBODY
+    # A neuron that would unlearn a lost point slides on its hyperplane; one that would learn it comes to see it.
+    multipliers, strong = multipliers.copy(), _UNFITTED * multipliers.max()
+    multipliers[lost] = np.where(np.isin(-geometry.y[lost], state.sign[small]), strong, 0.0)
     one = _follow(geometry, state, multipliers, living, small, lost, "regular")
     if one._early is None or not one._early.nonunique.any():
         return one
@@ -289,8 +292,9 @@ def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
 
     def sees(j: int, times: Array) -> Array:
         # A neuron that has become small by going to w = 0 is known as a part of what it was.
-        lost = np.array([early.log_norms(0.0)[j] - early.log_norms(float(t))[j] for t in times])
-        known = _TOUCH + _EPS * np.exp(np.clip(lost, 0.0, -np.log(_EPS)))
+        logs = np.array([early.log_norms(float(t))[j] for t in times])
+        shrunk = np.where(np.isfinite(logs), early.log_norms(0.0)[j] - logs, np.inf)
+        known = _TOUCH + _EPS * np.exp(np.clip(shrunk, 0.0, -np.log(_EPS)))
         return np.asarray(early.directions(times)[:, j] @ X.T > known[:, None] * size)
 
     for j in range(early.p):

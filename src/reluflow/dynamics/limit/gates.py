@@ -105,8 +105,12 @@ def _quiet(look: Look) -> tuple[float, bool, str]:
 
 
 def _kkt(look: Look) -> tuple[float, bool, str]:
-    residual = max(look.found.certificate.residual, look.found.certificate.balance or 0.0)
-    return residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke"
+    certificate, pushes = look.found.certificate, ""
+    if certificate is None:
+        residual, pushes = look.found.residual, ", with the pushes of lost points"
+    else:
+        residual = max(certificate.residual, certificate.balance or 0.0)
+    return residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke{pushes}"
 
 
 def _inside(look: Look) -> tuple[float, bool, str]:
@@ -159,19 +163,26 @@ def _shares(look: Look) -> tuple[float, bool, str]:
 def _lost(look: Look) -> tuple[float, bool, str]:
     """No living group is on the side of a lost point, now or in the limit.
 
-    One whose limit is on its hyperplane keeps its distance for ever if all samples that it feels are orthogonal to it.
+    One whose limit is on its hyperplane is held there if it leans on it and would unlearn the point; else it keeps its
+    distance for ever if all samples that it feels are orthogonal to it.
     """
-    data, lost = look.run.problem.data, look.lost
-    cosines = np.array([data.X[lost] @ g.direction / data.norms[lost] for g in look.found.living_groups])
-    apart = True
-    for g, row in zip(look.found.living_groups, cosines, strict=True):
-        edge = lost[np.abs(row) <= WALL]
+    data, lost, found = look.run.problem.data, look.lost, look.found
+    cosines = np.array([data.X[lost] @ g.direction / data.norms[lost] for g in found.living_groups])
+    held = np.zeros((len(found.groups), data.n), dtype=bool) if found.held is None else found.held
+    apart, leaning = True, 0
+    for g, row, holds in zip(
+        found.living_groups, cosines, held[[g.share > 0 for g in found.groups]][:, lost], strict=True
+    ):
+        leaning += int(holds.any())
+        edge = lost[(np.abs(row) <= WALL) & ~holds]
         if edge.size:
             now = look.run.directions[-1][g.neurons] @ data.X[edge].T / data.norms[edge]
             apart &= bool((now < -WALL).all() and keeps_apart(data, g.pattern, edge).all())
     beyond = float(cosines.max())
     words = "negative" if beyond < -WALL else "not positive"
     text = f"on the {count(lost.size, 'lost point')} every living group is {words}, cosine at most {beyond:.2e}"
+    if leaning:
+        text += f"; {count(leaning, 'group slides', 'groups slide')} there, pushed out"
     return beyond, apart and beyond <= WALL, text
 
 
@@ -197,12 +208,13 @@ def words_of(future: Future) -> str:
     return f"{who} for ever, whatever hyperplanes come, the slowest like R^{rate:.3g}"
 
 
+APPROACH = Gate("approach", _approach)
 #: What is asked of every candidate ...
 GATES = (
     Gate("quiet", _quiet),
     Gate("KKT", _kkt),
     Gate("inside", _inside),
-    Gate("approach", _approach),
+    APPROACH,
     Gate("shares", _shares),
 )
 VANISHING = Gate("vanishing", _vanishing)  #: ... of the neurons that it leaves out, once they have been followed ...

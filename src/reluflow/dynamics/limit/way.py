@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...problem import Network
+from ...problem.types import Index
 from ..flow.march import March, Reached
 from ..flow.phases import Goal
 from ..flow.record import Recorder
 from ..flow.state import State, pattern_of, take
 from ..trajectory import Trajectory
-from .future import Future
+from .future import NOBODY, Future
 from .gates import CLOSE
 
 #: Log times at which the patterns reached are put to the test.
@@ -132,7 +133,7 @@ class Way:
 
     def _jump(self, future: Future) -> None:
         s = max(future.arrival - future.lead, 0.0)
-        self._restart(future.state(self.reached.state, s), self.reached.log_time)
+        self._restart(future.state(self.reached.state, s), self.reached.log_time, future.neurons)
         self.skipped += 2 * s
 
     def _shrink(self) -> None:
@@ -144,10 +145,15 @@ class Way:
         self.skipped += 2 * by
         self.rounds += 1
 
-    def _restart(self, state: State, log_time: float) -> None:
+    def _restart(self, state: State, log_time: float, anew: Index = NOBODY.neurons) -> None:
+        """Go on from a state; some neurons are where the march has not seen them, the others slide where they slid."""
         geometry = self.march.geometry
         recorder = Recorder(geometry.problem, self.recorder.settings)
-        taken, _ = take(geometry, state.network(geometry.slope))
-        recorder.add(log_time, taken, pattern_of(geometry, taken).margins(taken.weighted()))
+        if anew.size:
+            taken, _ = take(geometry, state.network(geometry.slope))
+            sides, U, log_w = state.sides.copy(), state.U.copy(), state.log_w.copy()
+            sides[anew], U[anew], log_w[anew] = taken.sides[anew], taken.U[anew], taken.log_w[anew]
+            state = replace(state, sides=sides, U=U, log_w=log_w)
+        recorder.add(log_time, state, pattern_of(geometry, state).margins(state.weighted()))
         self.march.recorder = recorder
-        self.reached = Reached(taken, log_time, "late")
+        self.reached = Reached(state, log_time, "late")

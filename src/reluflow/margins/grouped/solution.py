@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ...problem import Dataset, Network, NotSeparable, ProblemError, Undecided, check_size, require_dataset
 from ...problem.network import check_slope
-from ...problem.types import Array, Index, Signs
+from ...problem.types import Array, Flags, Index, Signs
 from .polish import Polished, descend, polish
 from .solve import Program, Start, interior, project_all
 
@@ -135,6 +135,7 @@ def grouped_margin(
     slope: float = 0.0,
     *,
     cones: bool = True,
+    fit: npt.ArrayLike | None = None,
     tolerance: float = 1e-12,
 ) -> GroupedMargin:
     r"""Solve the program of groups of neurons with given output signs and activation patterns.
@@ -164,6 +165,9 @@ def grouped_margin(
         Slope of the activation, in [0, 1].
     cones : bool
         Without cones a group may leave its pattern; the equalities where it slides stay.
+    fit : array_like of bool, shape (n,), optional
+        Points that are to be classified; the others only bound the cones, and no group may be active there. Default:
+        all of them.
     tolerance : float
         Largest residual with which the answer is given.
 
@@ -199,16 +203,17 @@ def grouped_margin(
     side, sign = _check_groups(data, patterns, signs)
     if not (0.0 < tolerance <= _LARGEST_TOLERANCE):
         raise ProblemError(f"tolerance = {tolerance!r} must lie in (0, 1e-6]; 1e-12 is what is usually reached.")
+    counts = _check_fit(fit, side, slope)
     if cones:
-        _refuse_unreachable(data, side, sign, slope)
+        _refuse_unreachable(data, side, sign, slope, counts)
     keys, member, copies = np.unique(
         np.column_stack([sign.astype(np.int8), side]), axis=0, return_inverse=True, return_counts=True
     )
     power = np.rint(np.log2(data.norms)).astype(np.int64)
-    program = _scaled(data, keys[:, 1:], keys[:, 0].astype(np.float64), slope, cones, power)
+    program = _scaled(data, keys[:, 1:], keys[:, 0].astype(np.float64), slope, cones, power, counts)
     # Whether there is a solution does not depend on the norms of the points; its size does.
     even = min(1.0, _EVEN_SPREAD / max(float(np.ptp(power)), 1.0))
-    gentle = replace(program, need=program.need**even)
+    gentle = replace(program, need=np.copysign(np.abs(program.need) ** even, program.need))
     start = interior(gentle)
     if start.level < _DOUBTFUL:
         _refuse_impossible(data, gentle, start, power)
@@ -247,10 +252,21 @@ def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) 
     return side.astype(np.int8), sign.astype(np.float64)
 
 
-def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float) -> None:
+def _check_fit(fit: npt.ArrayLike | None, side: Signs, slope: float) -> Flags:
+    counts = np.ones(side.shape[1], dtype=bool) if fit is None else np.asarray(fit)
+    if counts.shape != (side.shape[1],) or counts.dtype != bool or not counts.any():
+        raise ProblemError(f"fit must be {side.shape[1]} truth values, one a point, of which one at least is true.")
+    felt = ((side > 0) | ((side < 0) & (slope > 0))).any(axis=0)
+    if (felt & ~counts).any():
+        point = int(np.flatnonzero(felt & ~counts)[0])
+        raise ProblemError(f"point {point} is not to be classified, but a group is active there; none may be.")
+    return counts
+
+
+def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float, counts: Flags) -> None:
     """Look for a point which every group pushes the wrong way, or not at all: a proof by itself."""
     helps = (sign[:, None] * data.y * side > 0) & ((side > 0) | (slope > 0))
-    lost = np.flatnonzero(~helps.any(axis=0))
+    lost = np.flatnonzero(~helps.any(axis=0) & counts)
     if lost.size:
         weights = np.zeros(data.n)
         weights[lost[0]] = 1.0
@@ -263,11 +279,11 @@ def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float) -
 
 
 def _scaled(
-    data: Dataset, side: Signs, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64]
+    data: Dataset, side: Signs, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64], counts: Flags
 ) -> Program:
     # Powers of two, so that the program is that of the data given and not of rounded ones.
     rows = np.ldexp(data.X, -power[:, None])
-    need = np.ldexp(1.0, power.min() - power)
+    need = np.ldexp(np.where(counts, 1.0, -1.0), power.min() - power)  # less than nothing is always met
     h = np.where(side > 0, 1.0, np.where(side < 0, slope, 0.0))
     return Program(rows, need, sign[:, None] * data.y * h, side, cones)
 

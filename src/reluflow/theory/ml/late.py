@@ -438,7 +438,8 @@ class Growth(Claim):
         return (both_layers(facts),)
 
     def bounds(self, facts: Facts) -> dict[str, float]:
-        return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
+        with np.errstate(over="ignore"):  # of a start so wrong that no double holds its loss, the rate is inf
+            return {"log_growth_rate": facts.x_max * float(np.exp(facts.problem.log_loss()))}
 
     def observe(self, facts: Facts, seen: Measures) -> tuple[Observation, ...]:
         run = seen.run
