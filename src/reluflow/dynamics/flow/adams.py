@@ -297,6 +297,7 @@ def _fixed(geometry: Geometry, rtol: float) -> Fixed:
         float(geometry.slope),
         float(problem.weight),
         float(rtol),
+        geometry.gone,
         LOSSES[problem.loss.name],
         geometry.frozen,
         up and faces.m == data.n and bool((faces.of == np.arange(data.n)).all()),

@@ -37,6 +37,7 @@ _LOCAL, _BENT = 0.02, 0.2
 _SHY = 0.1  # part of the mean bend that counts as error
 _GROW = 2.0
 _SAME = 0.01  # moments of bends that differ by less, in their effect as part of the tolerance, are the same
+_MISSED = 0.1  # part of the tolerance by which events that the predictor did not foresee may change the forces
 _FAINT = 1e-3  # bends whose effect is below this part of the tolerance are left out
 _REFERENCE = 100_000  # neurons x faces x inputs from which paths without events go through a product of matrices
 _SHORTEST = 1e-14  # a step of this part of the age of the phase moves nothing
@@ -70,6 +71,7 @@ class Fixed(NamedTuple):
     slope: float
     weight: float
     rtol: float
+    gone: float  # log of the size below which a neuron is left as it is
     loss: int  # see `pulls`
     frozen: bool
     plain: bool  # one sample a face, along its normal
@@ -526,12 +528,12 @@ def _agree(fixed: Fixed, desk: Desk) -> bool:
         desk.c[i] = gap
         miss += h * abs(gap) * fixed.norms[i]
     now.bent = 1
-    if miss > fixed.rtol:
+    if miss > _MISSED * fixed.rtol:
         _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.kinks[0], desk.kinks[1], desk.spare)
         miss = 0.0
         for j in range(desk.b.size):
             miss = max(miss, h * math.sqrt(dot(desk.FA[j], desk.FA[j])))
-    return miss <= fixed.rtol
+    return miss <= _MISSED * fixed.rtol
 
 
 @inner
@@ -691,10 +693,13 @@ def _keep(fixed: Fixed, desk: Desk, tape: Tape, i: int, least_loss: float, most_
 
 
 @inner
-def _ready(desk: Desk, tape: Tape, i: int, t_end: float) -> int:
+def _ready(fixed: Fixed, desk: Desk, tape: Tape, i: int, t_end: float) -> int:
     """Whether there is a next step: SWEEP, or why not."""
     if i == tape.terms.size:
         return MANY
+    for j in range(desk.b.size):
+        if i > 0 and desk.rho[j] < fixed.gone:  # from here on it is left out
+            return MANY
     if i == 0:
         tape.count[0] = 0
         _note_start(desk, tape, 0)
@@ -740,7 +745,7 @@ def _proceed(fixed: Fixed, desk: Desk, tape: Tape, t_end: float, least_loss: flo
             return TRIAL
         else:
             now.steps += 1
-    why = _ready(desk, tape, now.steps, t_end)
+    why = _ready(fixed, desk, tape, now.steps, t_end)
     if why == SWEEP:
         _begin(fixed, desk, t_end - now.t)
         now.stage = REFERENCE if desk.W.size * desk.Z.shape[1] >= _REFERENCE else PREDICTOR
