@@ -1,6 +1,7 @@
 """Theory that runs: claims as objects, checked on a problem, turned into predictions, watched in a run."""
 
 from .base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
+from .errata import ERRATA, Erratum, corrections
 from .facts import Facts
 from .hints import Hint, hints
 from .references import PAPERS
@@ -18,9 +19,11 @@ from .verdicts import (
 )
 
 __all__ = [
+    "ERRATA",
     "PAPERS",
     "Claim",
     "Condition",
+    "Erratum",
     "Evidence",
     "Facts",
     "Finding",
@@ -35,6 +38,7 @@ __all__ = [
     "claim",
     "claims",
     "conjunction",
+    "corrections",
     "coverage",
     "hints",
     "monitor",

@@ -1,0 +1,89 @@
+"""The pages of the API, written from the one table of public names and the lists of the packages."""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import reluflow
+
+
+def _directive(full, value):
+    kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "py:data"
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        kind = "autoexception"
+    lines = [f".. {kind}:: {full}"]
+    if kind == "autoclass":
+        lines += ["   :members:"]
+        if full.startswith("reluflow.learn."):  # what scikit-learn's classes bring is described there
+            lines += ["   :exclude-members: set_fit_request, set_score_request, set_predict_request"]
+        else:
+            lines += ["   :inherited-members: object, tuple, list, BaseException, dict"]
+    return [*lines, ""]
+
+
+def _gallery(full):
+    return [".. minigallery:: " + full, ""]
+
+
+def _title(text):
+    return [text, "=" * len(text), ""]
+
+
+def _file(title):
+    return title.lower().replace(" ", "-")
+
+
+def pages():
+    """Return the pages by name: one for each group of the table, one for each package with the rest of its names."""
+    index = [
+        *_title("API"),
+        "``import reluflow as rf``; each name below is ``rf.name``. Every one of them has an example that is run as a test.",
+        "",
+    ]
+    found, groups = {}, []
+    for title, names in reluflow._NAMES.items():
+        page = [*_title(title)]
+        index += [f":doc:`{title} <{_file(title)}>`", "", ".. list-table::", "   :widths: 30 70", ""]
+        for name, (_, line) in names.items():
+            index += [f"   * - :obj:`~reluflow.{name}`", f"     - {line}"]
+            page += [*_title(name)[:1], "-" * len(name), "", *_directive(f"reluflow.{name}", getattr(reluflow, name))]
+            page += _gallery(f"reluflow.{name}")
+        index += [""]
+        found[_file(title)] = "\n".join(page)
+        groups.append(_file(title))
+    index += [
+        "The rest, for specialists: what the verbs return, and the parts they are made of.",
+        "",
+        ".. list-table::",
+        "   :widths: 30 70",
+        "",
+    ]
+    for part, line in reluflow._PARTS.items():
+        module = import_module(f"reluflow.{part}")
+        page = [*_title(f"reluflow.{part}"), f".. automodule:: reluflow.{part}", "   :no-members:", ""]
+        here = [name for name in module.__all__ if name in reluflow._HOME_OF]
+        if here:
+            page += ["See also " + ", ".join(f":obj:`~reluflow.{name}`" for name in here) + ".", ""]
+        for name in (name for name in module.__all__ if name not in reluflow._HOME_OF):
+            value = getattr(module, name)
+            page += [name, "-" * len(name), "", *_directive(f"reluflow.{part}.{name}", value)]
+        found[f"package-{part}"] = "\n".join(page)
+        index += [f"   * - :doc:`reluflow.{part} <package-{part}>`", f"     - {line}"]
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS))), ""]
+    found["index"] = "\n".join(index)
+    return found
+
+
+def _write(app):
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        file = folder / f"{name}.rst"
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    """Write the pages before they are read."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True}

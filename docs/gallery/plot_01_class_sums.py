@@ -1,0 +1,10 @@
+"""
+Neurons swing to the class sums
+===============================
+
+x
+"""
+
+import reluflow as rf
+
+print(rf.example("EX1"))
