@@ -69,9 +69,26 @@ def pages():
             page += [name, "-" * len(name), "", *_directive(f"reluflow.{part}.{name}", value)]
         found[f"package-{part}"] = "\n".join(page)
         index += [f"   * - :doc:`reluflow.{part} <package-{part}>`", f"     - {line}"]
-    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS))), ""]
+    index += ["   * - :doc:`inside`", "     - the rooms of the packages, module by module, with their code"]
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS), "inside")), ""]
+    found["inside"] = inside()
     found["index"] = "\n".join(index)
     return found
+
+
+def inside():
+    """Write the page on the rooms: what each is for, and its modules with their first lines and their code."""
+    lines = [*_title("Inside"), "The rooms of the packages and the modules in them, for readers of the code.", ""]
+    house = Path(reluflow.__file__).parent
+    for door in sorted(house.glob("*/*/__init__.py")):
+        room = ".".join(("reluflow", *door.parent.relative_to(house).parts))
+        lines += [room, "-" * len(room), "", f".. automodule:: {room}", "   :no-members:", ""]
+        for file in sorted(door.parent.glob("[a-z]*.py")):
+            module = import_module(f"{room}.{file.stem}")
+            first = (module.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+            lines += [f"- :source:`{module.__name__}`: {first}"]
+        lines += [""]
+    return "\n".join(lines)
 
 
 def _write(app):

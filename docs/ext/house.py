@@ -3,11 +3,14 @@
 import re
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import walk_packages
 
 import reluflow
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 _ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z][\w.]*[\w*'](?![\w-])")
@@ -46,7 +49,7 @@ class Source(SphinxRole):
     def run(self):
         """Make the reference; a module that does not exist is an error."""
         if find_spec(self.text) is None:
-            self.env.app.warning(f"there is no module {self.text}")
+            logging.getLogger(__name__).warning("there is no module %s", self.text, location=self.get_location())
         path = self.text.replace(".", "/")
         node = nodes.reference("", "", nodes.literal(self.text, self.text), refuri=f"_modules/{path}.html")
         node["internal"], node["house_source"] = True, True
@@ -129,6 +132,16 @@ def _back(app, pagename, templatename, context, doctree):  # noqa: ARG001
     context["body"] = _BACK.sub(right, context["body"])
 
 
+def _all_code(app, env):  # noqa: ARG001
+    """Give every module a page with its code, whether or not a name in it is described somewhere."""
+    seen = env._viewcode_modules
+    for found in walk_packages(reluflow.__path__, "reluflow."):
+        if not found.ispkg and not seen.get(found.name):
+            code = ModuleAnalyzer.for_module(found.name)
+            code.find_tags()
+            seen[found.name] = code.code, code.tags, {}, found.name
+
+
 def setup(app):
     """Register roles and hooks."""
     app.add_role("house", House())
@@ -137,4 +150,5 @@ def setup(app):
     app.connect("missing-reference", _quiet)
     app.connect("source-read", _paths)
     app.connect("html-page-context", _back)
+    app.connect("env-updated", _all_code)
     return {"parallel_read_safe": True}

@@ -24,9 +24,13 @@ class _Page(HTMLParser):
                 self.links.append((tag, value))
 
 
+def _pages(root):
+    return [file for file in sorted(Path(root).rglob("*.html")) if "_static" not in file.parts]
+
+
 def broken(root):
     """Return the links of the site below a folder that lead nowhere, and what it would load from elsewhere."""
-    pages = {file.resolve(): _Page(file.read_text(encoding="utf-8")) for file in sorted(Path(root).rglob("*.html"))}
+    pages = {file.resolve(): _Page(file.read_text(encoding="utf-8")) for file in _pages(root)}
     wrong = []
     for file, page in pages.items():
         for tag, link in page.links:

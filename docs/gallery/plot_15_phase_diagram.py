@@ -2,9 +2,10 @@ r"""
 A sweep as a phase diagram
 ==========================
 
-When can a ReLU neuron die? Only if some direction has every point on its inactive side. For n points in random
-directions of d-dimensional space this is a question of Cover: likely while n is below 2 d, unlikely above. A
-:class:`reluflow.Sweep` runs the early phase for every n, d and several draws, keeps each row on disk, and draws the map.
+When can a ReLU neuron die? Only if some direction has every point on its inactive side. For n points in random directions
+of d-dimensional space Cover counted how often there is one: in half of the draws at n = 2 d, hardly ever far above. Below
+that line a neuron still has to be pushed into the dead cone, which becomes thin as n grows. A :class:`reluflow.Sweep` runs
+the early phase for every n, d and several draws, and keeps each row on disk; the map is drawn from its table.
 """
 
 import os
@@ -34,7 +35,8 @@ places = sorted(set(n)), sorted(set(d))
 share = np.array([[np.mean(dead[(n == i) & (d == j)] > 0) for i in places[0]] for j in places[1]])
 
 # %%
-# How often at least one of twenty neurons dies in the early phase; the line is n = 2 d.
+# How often at least one of twenty neurons dies in the early phase; beyond the line
+# n = 2 d few draws have a dead cone at all.
 
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 drawn = axes.pcolormesh(share, cmap="cividis", vmin=0, vmax=1, edgecolors="white", lw=0.5)
@@ -46,12 +48,12 @@ axes.plot(at, np.arange(len(places[1])) + 0.5, color="#D55E00", lw=2.5, marker="
 axes.set_xticks(np.arange(len(places[0])) + 0.5, places[0])
 axes.set_yticks(np.arange(len(places[1])) + 0.5, places[1])
 axes.set(xlabel="points n", ylabel="dimension d", title="draws in which a neuron dies, percent")
-axes.legend(loc="upper right")
+axes.legend(loc="lower right")
 figure.colorbar(drawn, label="share of draws")
 plt.show()
 
 # %%
 
-assert (dead[n >= 4 * d] == 0).mean() > 0.95
-assert (dead[2 * n <= d] > 0).all()
 assert len(dead) == len(n) == len(sweep)
+assert (dead[n >= 4 * d] > 0).mean() < 0.05
+assert (dead[n <= np.minimum(4, d)] > 0).mean() > 0.9
