@@ -39,6 +39,7 @@ myst_links_external_new_tab = False
 
 autodoc_typehints = "none"  # the docstrings say what everything is, in words
 autodoc_member_order = "bysource"
+toc_object_entries = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -81,4 +82,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "ideas": [], "numerics": []}
+#: Pages without pages below them need no list of these at the side.
+html_sidebars = dict.fromkeys(("index", "start", "ideas", "numerics", "reproduction/REPRODUCTION", "benchmarks"), [])

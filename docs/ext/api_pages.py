@@ -70,7 +70,14 @@ def pages():
         found[f"package-{part}"] = "\n".join(page)
         index += [f"   * - :doc:`reluflow.{part} <package-{part}>`", f"     - {line}"]
     index += ["   * - :doc:`inside`", "     - the rooms of the packages, module by module, with their code"]
-    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS), "inside")), ""]
+    index += [
+        "",
+        ".. toctree::",
+        "   :hidden:",
+        "",
+        *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS), "inside")),
+        "",
+    ]
     found["inside"] = inside()
     found["index"] = "\n".join(index)
     return found

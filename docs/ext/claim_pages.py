@@ -54,7 +54,9 @@ def _rst(text):
 
 
 def _slug(name):
-    return "claim-" + re.sub(r"-+", "-", re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "-prime").replace("*", "-star"))).strip("-")
+    return "claim-" + re.sub(
+        r"-+", "-", re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "-prime").replace("*", "-star"))
+    ).strip("-")
 
 
 @cache
@@ -90,8 +92,10 @@ def _shown(one):
 def _conditions(finding):
     lines = []
     for item in finding.conditions:
-        verdict = "assumed: nobody can check it" if item.assumed else (
-            {True: "holds", False: "fails", None: "undecided"}[item.holds] + f" ({item.evidence})"
+        verdict = (
+            "assumed: nobody can check it"
+            if item.assumed
+            else ({True: "holds", False: "fails", None: "undecided"}[item.holds] + f" ({item.evidence})")
         )
         why = f" {_rst(item.why)}" if item.why and item.holds is not True else ""
         only = "" if item.decides else "; shown for comparison, decides nothing"
@@ -113,10 +117,8 @@ def describe(one):
     title, finding, told = _shown(one)
     status = ", ".join(_WORDS[word] for word in one.status())
     applies = {True: "It applies.", False: "It does not apply.", None: "Whether it applies stays undecided."}
-    lines = [_rst(one.statement), ""]
-    if one.also:
-        lines += [f"Covers also {', '.join(map(_rst, one.also))}.", ""]
-    lines += [f"**We compute** {status}.", "", f"**Refuted by** {_rst(one.falsifier)}", ""]
+    lines = [f"Covers also {', '.join(map(_rst, one.also))}.", ""] if one.also else []
+    lines += [f"**We compute** {status}.", "", f"**Refuted by** {_rst(one.falsifier.rstrip('.'))}.", ""]
     lines += [f"**Conditions**, as they are answered for {_rst(title)}:", "", *_conditions(finding), ""]
     lines += [applies[finding.applies], ""]
     numbers = _numbers(told)
@@ -146,13 +148,25 @@ def page(paper):
         lines += [f".. _{_slug(one.id)}:", "", *_heading(_rst(one.id), "-")]
         if one.id in by_id:
             kind = type(by_id[one.id])
-            lines += [f".. autoclass:: {kind.__module__}.{kind.__qualname__}", "   :no-undoc-members:", ""]
+            lines += [".. rst-class:: claim-statement", "", _rst(one.statement), "", ".. container:: claim-box", ""]
+            lines += [f"   .. autoclass:: {kind.__module__}.{kind.__qualname__}", "      :no-undoc-members:", ""]
         else:
             lines += [f"*Not computable*: {_rst(one.refuted_by)}", ""]
-    lines += [*_heading("Corrections", "-"), "Where both readings can be computed both are shown, and the corrected one decides.", ""]
+    lines += [
+        *_heading("Corrections", "-"),
+        "Where both readings can be computed both are shown, and the corrected one decides.",
+        "",
+    ]
     for one in (one for one in ERRATA if one.paper == paper):
         about = ", ".join(f":ref:`{_rst(name)} <{_slug(claim(name).id)}>`" for name in one.claims)
-        lines += [f".. _{_slug(one.id)}:", "", f".. rubric:: {one.id}", "", _rst(one.text) + (f" ({about})" if about else ""), ""]
+        lines += [
+            f".. _{_slug(one.id)}:",
+            "",
+            f".. rubric:: {one.id}",
+            "",
+            _rst(one.text) + (f" ({about})" if about else ""),
+            "",
+        ]
     lines += [*_heading("Cite", "-"), ".. code-block:: bibtex", ""]
     lines += [f"   {line}" for line in BIBTEX[paper].splitlines()] + [""]
     return "\n".join(lines)

@@ -1,8 +1,12 @@
 """Formulas as MathML, which browsers draw themselves: no script, no network, and a screen reader can read them."""
 
+import re
+
 from docutils.nodes import SkipNode
 from docutils.utils.math import latex2mathml
 from sphinx.errors import ExtensionError
+
+_NAMED = re.compile(r"(<mi>(?:log|min|max|exp|asinh)</mi>)(?=\s*<m(?:i|n|sub|sup|frac|row)\b)")
 
 
 def _mathml(node, inline):
@@ -10,7 +14,8 @@ def _mathml(node, inline):
     if not inline and r"\\" in code and r"\begin" not in code:
         code = rf"\begin{{align*}}{code}\end{{align*}}"
     try:
-        return latex2mathml.tex2mathml(code, as_block=not inline)
+        # Without a space the name of a function and a letter after it read as one word.
+        return _NAMED.sub(r'\1<mspace width="0.17em"/>', latex2mathml.tex2mathml(code, as_block=not inline))
     except Exception as error:
         raise ExtensionError(f"this formula cannot be written as MathML: {node.astext()!r}: {error}") from error
 

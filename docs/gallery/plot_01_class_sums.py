@@ -31,8 +31,10 @@ data = problem.data
 sums = {sign: data.X[data.y == sign].sum(axis=0) for sign in (1, -1)}
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for j, fate in enumerate(early.fates):
-    look = {"color": "#777777", "ls": ":"} if fate == "dead" else (
-        {"color": COLOURS[0], "ls": "-"} if early.signs[j] > 0 else {"color": COLOURS[1], "ls": "--"}
+    look = (
+        {"color": "#777777", "ls": ":"}
+        if fate == "dead"
+        else ({"color": COLOURS[0], "ls": "-"} if early.signs[j] > 0 else {"color": COLOURS[1], "ls": "--"})
     )
     axes.plot(times, angles[:, j], lw=1.2, **look)
 low, high = angles.min(), angles.max()

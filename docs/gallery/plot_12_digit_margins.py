@@ -40,7 +40,9 @@ figure, axes = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
 drawn = axes.imshow(margins, cmap="cividis")
 for i, j in zip(*np.nonzero(np.isfinite(margins)), strict=True):
     dark = margins[i, j] < np.nanmean(margins)
-    axes.text(j, i, f"{100 * margins[i, j]:.0f}", ha="center", va="center", color="white" if dark else "black", fontsize=9)
+    axes.text(
+        j, i, f"{100 * margins[i, j]:.0f}", ha="center", va="center", color="white" if dark else "black", fontsize=9
+    )
 axes.set(xticks=digits, yticks=digits, xlabel="digit", ylabel="digit", title=f"margins in percent, {source}")
 figure.colorbar(drawn, label="margin / longest image", shrink=0.85)
 plt.show()

@@ -177,13 +177,21 @@ _SBG = _of(
     ),
     ("E-S2", "SBG-T5.1", "Equation (6) is written with r where the line before has 2 r; as a statement it is true."),
     ("E-S3", "SBG-D6.2 SBG-T6.1", "The same letter stands for a sign in the definition and for a slope in the proof."),
-    ("E-S4", "SBG-T6.2", "In the proof a feature vector is printed with the label multiplied in; the kernel is the same."),
+    (
+        "E-S4",
+        "SBG-T6.2",
+        "In the proof a feature vector is printed with the label multiplied in; the kernel is the same.",
+    ),
     (
         "E-S5",
         "SBG-P-mono",
         "The norm in (4) and (5) is that of the first layer, which alone is trained; some references are off by one.",
     ),
-    ("E-S6", "SBG-L1", "The Lipschitz constant is sqrt(2k) v R; the printed one is too small for more than two neurons."),
+    (
+        "E-S6",
+        "SBG-L1",
+        "The Lipschitz constant is sqrt(2k) v R; the printed one is too small for more than two neurons.",
+    ),
     ("E-S7", "SBG-T4.1", "The proof gives at most eps, the theorem says less; the order 1/eps^2 hides a factor n^4."),
     ("E-S8", "SBG-V SBG-T6.2", "The critical set must be taken at the same beta as the agreement region."),
 )
@@ -216,9 +224,21 @@ _LL = _of(
         "and is replaced.",
     ),
     ("E-L6", "LL-T5.5", "The limit is printed with the factor 1/4 where the unit norm needs 1/2."),
-    ("E-L7", "LL-A.9 LL-A.9* LL-TA.10", "The sign of the neurons in the mirrored assumption is printed the wrong way round."),
-    ("E-L8", "LL-TH.2", "The limit is a difference of two neurons; the printed sum misclassifies every negative point."),
-    ("E-L9", "", "The example of the appendix is consistent as printed, if its third output weight is read as negative."),
+    (
+        "E-L7",
+        "LL-A.9 LL-A.9* LL-TA.10",
+        "The sign of the neurons in the mirrored assumption is printed the wrong way round.",
+    ),
+    (
+        "E-L8",
+        "LL-TH.2",
+        "The limit is a difference of two neurons; the printed sum misclassifies every negative point.",
+    ),
+    (
+        "E-L9",
+        "",
+        "The example of the appendix is consistent as printed, if its third output weight is read as negative.",
+    ),
     ("E-L10", "LL-L5.4", "The parts of the limit start are printed in another order than they are used."),
     ("E-L11", "", "The second case of x- is printed as the first; the definition of w- lacks an index."),
     ("E-L12", "LL-G.4", "The excluded directions have the wrong sign, and three constants are misprinted."),
