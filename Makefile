@@ -75,16 +75,16 @@ docs: $(DOCS)  ## the site, into docs/_build/html: warnings are errors, links ar
 	$(PY) -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
 
 lint: $(DEV)  ## style and import order
-	$(PY) -m ruff check src tests benchmarks
-	$(PY) -m ruff format --check src tests benchmarks
+	$(PY) -m ruff check src tests benchmarks docs
+	$(PY) -m ruff format --check src tests benchmarks docs
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()" --no-cache
 
 types: $(DEV)  ## static types, strict
 	$(PY) -m mypy
 
 format: $(DEV)  ## rewrite in the house style
-	$(PY) -m ruff check --fix src tests benchmarks
-	$(PY) -m ruff format src tests benchmarks
+	$(PY) -m ruff check --fix src tests benchmarks docs
+	$(PY) -m ruff format src tests benchmarks docs
 
 bench: $(DEV)  ## benchmarks, printed as ratios
 	$(INSTALL) -e ".[bench]"

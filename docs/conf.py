@@ -83,4 +83,6 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 #: Pages without pages below them need no list of these at the side.
-html_sidebars = dict.fromkeys(("index", "start", "ideas", "numerics", "reproduction/REPRODUCTION", "benchmarks"), [])
+html_sidebars = {
+    name: [] for name in ("index", "start", "ideas", "numerics", "reproduction/REPRODUCTION", "benchmarks")
+}

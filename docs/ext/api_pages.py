@@ -37,7 +37,7 @@ def pages():
     """Return the pages by name: one for each group of the table, one for each package with the rest of its names."""
     index = [
         *_title("API"),
-        "``import reluflow as rf``; each name below is ``rf.name``. Every one of them has an example that is run as a test.",
+        "``import reluflow as rf``; each name below is ``rf.name``. Each has an example that is run.",
         "",
     ]
     found, groups = {}, []
@@ -70,14 +70,8 @@ def pages():
         found[f"package-{part}"] = "\n".join(page)
         index += [f"   * - :doc:`reluflow.{part} <package-{part}>`", f"     - {line}"]
     index += ["   * - :doc:`inside`", "     - the rooms of the packages, module by module, with their code"]
-    index += [
-        "",
-        ".. toctree::",
-        "   :hidden:",
-        "",
-        *(f"   {name}" for name in (*groups, *(f"package-{part}" for part in reluflow._PARTS), "inside")),
-        "",
-    ]
+    below = (*groups, *(f"package-{part}" for part in reluflow._PARTS), "inside")
+    index += ["", ".. toctree::", "   :hidden:", "", *(f"   {name}" for name in below), ""]
     found["inside"] = inside()
     found["index"] = "\n".join(index)
     return found

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import reluflow as rf
-from reluflow.theory import ERRATA, PAPERS, Facts, claim, claims, corrections, statements
+from reluflow.theory import PAPERS, Facts, claim, claims, corrections, errata_of, statements
 from reluflow.theory.references import BIBTEX
 
 #: Small problems, one for each kind of data and network that a paper speaks of.
@@ -37,8 +37,8 @@ _HEADS = {
     "fast the loss falls afterwards.",
     "SBG": "The second layer is frozen. How many steps SGD needs, when clustered neurons make a linear classifier, and "
     "which convex program they end at.",
-    "LL": "Where the flow ends in direction: KKT points always, the linear max-margin classifier on symmetric data, and a "
-    "linear one that is far from optimal on others.",
+    "LL": "Where the flow ends in direction: KKT points always, the linear max-margin one on symmetric data, and "
+    "a linear one that is far from optimal on others.",
 }
 _WORDS = {
     "checked": "its conditions, for a given problem",
@@ -54,9 +54,8 @@ def _rst(text):
 
 
 def _slug(name):
-    return "claim-" + re.sub(
-        r"-+", "-", re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "-prime").replace("*", "-star"))
-    ).strip("-")
+    plain = name.lower().replace("'", "-prime").replace("*", "-star")
+    return "claim-" + re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
 @cache
@@ -66,7 +65,7 @@ def places():
     for one in statements():
         for name in (one.id, *one.also):
             found.setdefault(name, (f"theory/{one.paper.lower()}", _slug(one.id)))
-    for one in ERRATA:
+    for one in errata_of():
         found.setdefault(one.id, (f"theory/{one.paper.lower()}", _slug(one.id)))
     return found
 
@@ -152,21 +151,12 @@ def page(paper):
             lines += [f"   .. autoclass:: {kind.__module__}.{kind.__qualname__}", "      :no-undoc-members:", ""]
         else:
             lines += [f"*Not computable*: {_rst(one.refuted_by)}", ""]
-    lines += [
-        *_heading("Corrections", "-"),
-        "Where both readings can be computed both are shown, and the corrected one decides.",
-        "",
-    ]
-    for one in (one for one in ERRATA if one.paper == paper):
+    lines += _heading("Corrections", "-")
+    lines += ["Where both readings can be computed both are shown, and the corrected one decides.", ""]
+    for one in errata_of(paper):
         about = ", ".join(f":ref:`{_rst(name)} <{_slug(claim(name).id)}>`" for name in one.claims)
-        lines += [
-            f".. _{_slug(one.id)}:",
-            "",
-            f".. rubric:: {one.id}",
-            "",
-            _rst(one.text) + (f" ({about})" if about else ""),
-            "",
-        ]
+        lines += [f".. _{_slug(one.id)}:", "", f".. rubric:: {one.id}", ""]
+        lines += [_rst(one.text) + (f" ({about})" if about else ""), ""]
     lines += [*_heading("Cite", "-"), ".. code-block:: bibtex", ""]
     lines += [f"   {line}" for line in BIBTEX[paper].splitlines()] + [""]
     return "\n".join(lines)

@@ -5,13 +5,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import walk_packages
 
-import reluflow
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
+
+import reluflow
 
 _ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z][\w.]*[\w*'](?![\w-])")
 
@@ -94,7 +95,7 @@ class Ids(SphinxPostTransform):
 
 
 def _quiet(app, env, node, contnode):  # noqa: ARG001
-    """A name in a docstring that has no place of its own stays code; in pages every reference must be found."""
+    """Leave a name in a docstring that has no place of its own as code; in pages every reference must be found."""
     quiet = node.get("house") or (node.get("reftype") == "obj" and "docstring of" in (node.source or ""))
     return contnode if quiet else None
 
@@ -102,7 +103,7 @@ def _quiet(app, env, node, contnode):  # noqa: ARG001
 def _paths(app, docname, source):  # noqa: ARG001
     """Turn links to the code into links to the pages with it; the tables are written for readers of the repository."""
     source[0] = re.sub(
-        r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: "{source}`%s`" % m[1].replace("/", "."), source[0]
+        r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: f"{{source}}`{m[1].replace('/', '.')}`", source[0]
     )
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
 

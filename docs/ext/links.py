@@ -4,8 +4,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sphinx.errors import ExtensionError
-
 
 class _Page(HTMLParser):
     """The places of a page, and where it points."""
@@ -53,6 +51,8 @@ def _check(app, exception):
     if exception is None and app.builder.name == "html":
         wrong = broken(app.outdir)
         if wrong:
+            from sphinx.errors import ExtensionError
+
             shown = "\n".join(wrong[:50])
             raise ExtensionError(f"{len(wrong)} broken links in the site:\n{shown}")
 

@@ -38,7 +38,7 @@ def setup(app):
             write(self, node)
             raise SkipNode
 
-        return visited, lambda self, node: None
+        return visited, lambda *_: None
 
     app.add_html_math_renderer("mathml", visit(inline), visit(block))
     app.connect("config-inited", lambda _, config: setattr(config, "html_math_renderer", "mathml"))

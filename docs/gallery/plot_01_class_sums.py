@@ -2,10 +2,10 @@ r"""
 Neurons swing to the class sums
 ===============================
 
-While the weights are tiny the network says nearly zero everywhere, so every point pulls with the same strength. A neuron
-feels the sum of the points that it is active on, and turns. On these five points every neuron ends at one of three
-places: the sum of the positive points (output weight above zero), the sum of the negative ones (below), or nowhere: it
-is active on no point any more and never moves again.
+While the weights are tiny the network says nearly zero everywhere, so every point pulls with the same strength. A
+neuron feels the sum of the points that it is active on, and turns. On these five points every neuron ends at one of
+three places: the sum of the positive points (output weight above zero), the sum of the negative ones (below), or
+nowhere: it is active on no point any more and never moves again.
 
 :func:`reluflow.align` follows each neuron exactly, from event to event.
 """

@@ -2,10 +2,10 @@ r"""
 A counterexample to a printed theorem
 =====================================
 
-Three points, all conditions of a theorem hold as they are printed (LL-TA.7 with LL-A.5), and it promises that the flow
-ends at one neuron with margin 1/2. It does, if all neurons have a positive output weight. With a negative neuron, however
-small, the flow first rests at 1/2, then leaves it and ends at 0.527. The proof uses a little more than the assumption says
-(E-L3); the package asks for what the proof needs (LL-A.5*) and finds that it fails here.
+Three points, all conditions of a theorem hold as they are printed (LL-TA.7 with LL-A.5), and it promises that the
+flow ends at one neuron with margin 1/2. It does, if all neurons have a positive output weight. With a negative
+neuron, however small, the flow first rests at 1/2, then leaves it and ends at 0.527. The proof uses a little more
+than the assumption says (E-L3); the package asks for what the proof needs (LL-A.5*) and finds that it fails here.
 """
 
 import matplotlib.pyplot as plt

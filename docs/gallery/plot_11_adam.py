@@ -2,9 +2,9 @@ r"""
 Adam against the flow
 =====================
 
-The theorems are about gradient flow, and gradient descent with small steps keeps to it. Adam does not. It divides every
-entry of the gradient by its own size, so all entries of a tiny weight vector grow at the same speed: instead of turning to
-the sum of its class, a neuron turns to the *signs* of that sum, which in the plane is a diagonal.
+The theorems are about gradient flow, and gradient descent with small steps keeps to it. Adam does not. It divides
+every entry of the gradient by its own size, so all entries of a tiny weight vector grow at the same speed: instead of
+turning to the sum of its class, a neuron turns to the *signs* of that sum, which in the plane is a diagonal.
 """
 
 import matplotlib.pyplot as plt

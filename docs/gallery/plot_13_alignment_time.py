@@ -2,10 +2,10 @@ r"""
 How long alignment takes
 ========================
 
-The closer a pair of signed points comes to a right angle, the longer neurons take to turn. The theorem of Min, Mallada
-and Vidal bounds the time through mu, the smallest cosine between signed points (ML-T1a); :func:`reluflow.align` gives the
-true time, to rounding. Here two points of one class open up to 90 degrees. The printed bound grows like a power of
-1/mu, the sharpened one (ML-T1a') and the truth only a little.
+The closer a pair of signed points comes to a right angle, the longer neurons take to turn. The theorem of Min,
+Mallada and Vidal bounds the time through mu, the smallest cosine between signed points (ML-T1a);
+:func:`reluflow.align` gives the true time, to rounding. Here two points of one class open up to 90 degrees. The
+printed bound grows like a power of 1/mu, the sharpened one (ML-T1a') and the truth only a little.
 """
 
 import matplotlib.pyplot as plt

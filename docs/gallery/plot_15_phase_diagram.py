@@ -2,10 +2,11 @@ r"""
 A sweep as a phase diagram
 ==========================
 
-When can a ReLU neuron die? Only if some direction has every point on its inactive side. For n points in random directions
-of d-dimensional space Cover counted how often there is one: in half of the draws at n = 2 d, hardly ever far above. Below
-that line a neuron still has to be pushed into the dead cone, which becomes thin as n grows. A :class:`reluflow.Sweep` runs
-the early phase for every n, d and several draws, and keeps each row on disk; the map is drawn from its table.
+When can a ReLU neuron die? Only if some direction has every point on its inactive side. For n points in random
+directions of d-dimensional space Cover counted how often there is one: in half of the draws at n = 2 d, hardly ever
+far above. Below that line a neuron still has to be pushed into the dead cone, which becomes thin as n grows. A
+:class:`reluflow.Sweep` runs the early phase for every n, d and several draws, and keeps each row on disk; the map is
+drawn from its table.
 """
 
 import os

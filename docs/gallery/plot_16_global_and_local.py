@@ -2,10 +2,10 @@ r"""
 Global against local margins
 ============================
 
-Where the flow ends is a KKT point of the margin problem: nothing nearby is better. It need not be the best. On these six
-symmetric points a network of three neurons is such a point and has margin 0.356, while 0.375 is the largest margin of any
-network (Lyu, Li, Wang and Arora, Figure 1). Both are certified: the first by its multipliers, the second by a bound that
-no network of any width can pass.
+Where the flow ends is a KKT point of the margin problem: nothing nearby is better. It need not be the best. On these
+six symmetric points a network of three neurons is such a point and has margin 0.356, while 0.375 is the largest
+margin of any network (Lyu, Li, Wang and Arora, Figure 1). Both are certified: the first by its multipliers, the
+second by a bound that no network of any width can pass.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""Every block of code on the pages is run: Python as doctests or statements, commands by the command line, TOML as a sweep.
+"""Every block of code on the pages is run: Python as doctests or statements, commands, TOML as a sweep.
 
 A page is run from the top to the bottom in one empty folder. What a reader has and the page does not show (a model, a
 loader) is made by a block inside an HTML comment.

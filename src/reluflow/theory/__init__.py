@@ -1,7 +1,7 @@
 """Theory that runs: claims as objects, checked on a problem, turned into predictions, watched in a run."""
 
 from .base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
-from .errata import ERRATA, Erratum, corrections
+from .errata import Erratum, corrections, errata_of
 from .facts import Facts
 from .hints import Hint, hints
 from .references import PAPERS
@@ -19,7 +19,6 @@ from .verdicts import (
 )
 
 __all__ = [
-    "ERRATA",
     "PAPERS",
     "Claim",
     "Condition",
@@ -40,6 +39,7 @@ __all__ = [
     "conjunction",
     "corrections",
     "coverage",
+    "errata_of",
     "hints",
     "monitor",
     "not_computable",
