@@ -30,8 +30,6 @@ extensions = [
 nitpicky = True
 default_role = "house"  # `name` in a docstring: a link where the name is known, code where it is not
 exclude_patterns = ["_build", "reproduction/index.html", "sweep/hinted", "gallery", "auto_gallery/*.ipynb"]
-if not (HERE / "benchmarks.md").exists():
-    tags.add("without_benchmarks")  # noqa: F821
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline"]
 myst_heading_anchors = 3

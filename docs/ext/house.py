@@ -3,7 +3,7 @@
 import re
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import walk_packages
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
@@ -100,12 +100,14 @@ def _quiet(app, env, node, contnode):  # noqa: ARG001
     return contnode if quiet else None
 
 
-def _paths(app, docname, source):  # noqa: ARG001
+def _paths(app, docname, source):
     """Turn links to the code into links to the pages with it; the tables are written for readers of the repository."""
     source[0] = re.sub(
         r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: f"{{source}}`{m[1].replace('/', '.')}`", source[0]
     )
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
+    if docname == "index" and not (Path(app.srcdir) / "benchmarks.md").exists():  # `make bench` writes that page
+        source[0] = re.sub(r"^.*benchmarks.*\n", "", source[0], flags=re.MULTILINE)
 
 
 _BACK = re.compile(r'(<a class="viewcode-back" href="([^"#]*)#)([^"]+)"')
@@ -135,12 +137,13 @@ def _back(app, pagename, templatename, context, doctree):  # noqa: ARG001
 
 def _all_code(app, env):  # noqa: ARG001
     """Give every module a page with its code, whether or not a name in it is described somewhere."""
-    seen = env._viewcode_modules
-    for found in walk_packages(reluflow.__path__, "reluflow."):
-        if not found.ispkg and not seen.get(found.name):
-            code = ModuleAnalyzer.for_module(found.name)
+    seen, house = env._viewcode_modules, Path(reluflow.__file__).parent
+    for file in sorted(house.rglob("[a-z]*.py")):
+        name = ".".join(("reluflow", *file.relative_to(house).with_suffix("").parts))
+        if not seen.get(name):
+            code = ModuleAnalyzer.for_file(str(file), name)
             code.find_tags()
-            seen[found.name] = code.code, code.tags, {}, found.name
+            seen[name] = code.code, code.tags, {}, name
 
 
 def setup(app):
