@@ -100,4 +100,4 @@ reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (hours;
 	$(PY) -m reluflow reproduce --all --jobs 2 --out docs/reproduction
 
 clean:  ## remove what can be made again
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/_build docs/api docs/auto_gallery docs/theory/*.rst

@@ -4,7 +4,7 @@ Margins of pairs of digits
 
 How far apart are two handwritten digits for a linear classifier? For every pair the widest separator is computed to
 rounding and its certificate verified (:func:`reluflow.max_margin`); the margin is shown relative to the length of the
-longest image. Pairs that people confuse, too, have small margins.
+longest image. A zero is easily told from the others; an eight is not.
 
 The images are those of MNIST where they have been fetched (``reluflow data fetch mnist``), else the 8 x 8 digits that
 come with scikit-learn; sixty images a pair are enough for the picture.
@@ -54,4 +54,6 @@ widest = np.unravel_index(np.nanargmax(margins), margins.shape)
 print("easiest pair:", *widest, " hardest:", *np.unravel_index(np.nanargmin(margins), margins.shape))
 assert found.min() > 0
 assert found.max() > 1.5 * found.min()
-assert 0 in widest  # a zero has a hole
+if not quick:
+    typical = np.nanmean(margins, axis=0)
+    assert typical[0] > 1.2 * typical[8]  # a zero is easily told from the others, an eight is not
