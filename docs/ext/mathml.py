@@ -6,7 +6,7 @@ from docutils.nodes import SkipNode
 from docutils.utils.math import latex2mathml
 from sphinx.errors import ExtensionError
 
-_NAMED = re.compile(r"(<mi>(?:log|min|max|exp|asinh)</mi>)(?=\s*<m(?:i|n|sub|sup|frac|row)\b)")
+_NAMED = re.compile(r"<mo>&ApplyFunction;</mo>(?=\s*<m(?!o\b|row\b))")
 
 
 def _mathml(node, inline):
@@ -15,7 +15,7 @@ def _mathml(node, inline):
         code = rf"\begin{{align*}}{code}\end{{align*}}"
     try:
         # Without a space the name of a function and a letter after it read as one word.
-        return _NAMED.sub(r'\1<mspace width="0.17em"/>', latex2mathml.tex2mathml(code, as_block=not inline))
+        return _NAMED.sub('<mspace width="0.17em"/>', latex2mathml.tex2mathml(code, as_block=not inline))
     except Exception as error:
         raise ExtensionError(f"this formula cannot be written as MathML: {node.astext()!r}: {error}") from error
 
