@@ -83,7 +83,8 @@ def inside():
     house = Path(reluflow.__file__).parent
     for door in sorted(house.glob("*/*/__init__.py")):
         room = ".".join(("reluflow", *door.parent.relative_to(house).parts))
-        lines += [room, "-" * len(room), "", f".. automodule:: {room}", "   :no-members:", ""]
+        title = room.removeprefix("reluflow.").rstrip("_").replace(".", ": ")
+        lines += [title, "-" * len(title), "", f".. automodule:: {room}", "   :no-members:", ""]
         for file in sorted(door.parent.glob("[a-z]*.py")):
             module = import_module(f"{room}.{file.stem}")
             first = (module.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
