@@ -1,6 +1,6 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain studio browser soak test portable fuzz answers deep lint types format bench sweep reproduce clean
+.PHONY: help explain studio browser soak test portable fuzz answers docs deep lint types format bench sweep reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -11,6 +11,7 @@ PY := .venv/bin/python
 HASH := $(shell { cat pyproject.toml; pwd; } | cksum | cut -d ' ' -f 1)
 CORE := .venv/.core-$(HASH)
 DEV := .venv/.dev-$(HASH)
+DOCS := .venv/.docs-$(HASH)
 TORCH := .venv/.torch-2.13.0
 INSTALL = $(PY) -m pip install --quiet --disable-pip-version-check
 
@@ -27,6 +28,10 @@ $(CORE): | $(PY)
 
 $(DEV): | $(PY)
 	$(INSTALL) -e ".[dev]"
+	@touch $@ $(CORE)
+
+$(DOCS): | $(PY)
+	$(INSTALL) -e ".[docs]"
 	@touch $@ $(CORE)
 
 $(TORCH): | $(PY)
@@ -66,17 +71,21 @@ answers: $(DEV)  ## whether a change changed a number: written down the first ti
 
 deep: $(TORCH)  ## install PyTorch, so that the tests of reluflow.deep run too
 
+docs: $(DOCS)  ## the site, into docs/_build/html: warnings are errors, links are checked, nothing is fetched
+	rm -rf docs/_build docs/api docs/auto_gallery docs/theory/*.rst
+	$(PY) -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
+
 lint: $(DEV)  ## style and import order
-	$(PY) -m ruff check src tests benchmarks
-	$(PY) -m ruff format --check src tests benchmarks
+	$(PY) -m ruff check src tests benchmarks docs
+	$(PY) -m ruff format --check src tests benchmarks docs
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()" --no-cache
 
 types: $(DEV)  ## static types, strict
 	$(PY) -m mypy
 
 format: $(DEV)  ## rewrite in the house style
-	$(PY) -m ruff check --fix src tests benchmarks
-	$(PY) -m ruff format src tests benchmarks
+	$(PY) -m ruff check --fix src tests benchmarks docs
+	$(PY) -m ruff format src tests benchmarks docs
 
 bench: $(DEV)  ## benchmarks, printed as ratios
 	$(INSTALL) -e ".[bench]"
@@ -92,4 +101,4 @@ reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (hours;
 	$(PY) -m reluflow reproduce --all --jobs 2 --out docs/reproduction
 
 clean:  ## remove what can be made again
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist docs/_build docs/api docs/auto_gallery docs/theory/*.rst

@@ -25,6 +25,7 @@ WITHOUT = "torch is not installed: the tests of reluflow.deep did not run; pip i
 collect_ignore_glob = [
     *([] if find_spec("torch") else ["src/reluflow/deep/*.py"]),
     *([] if find_spec("fastapi") else ["src/reluflow/studio/server.py"]),
+    *([] if find_spec("anywidget") else ["src/reluflow/studio/notebook.py"]),
     *([] if find_spec("sklearn") else ["src/reluflow/learn/*.py"]),
 ]
 

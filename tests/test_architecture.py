@@ -52,7 +52,7 @@ def test_every_place_named_exists():
 
 
 def test_the_tests_live_in_the_same_rooms():
-    known = {*_tree(), "fuzz", "helpers"}
+    known = {*_tree(), "docs", "fuzz", "helpers"}
     for file in (ROOT / "tests").rglob("test_*.py"):
         folder = str(file.parent.relative_to(ROOT / "tests"))
         assert folder in {".", *known}, file

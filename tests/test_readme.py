@@ -1,4 +1,4 @@
-"""What the README says `make explain` prints is what it prints."""
+"""What the pages say `make explain` prints is what it prints; the README names commands and pages that exist."""
 
 import re
 from itertools import pairwise
@@ -9,16 +9,17 @@ from typer.testing import CliRunner
 
 import reluflow as rf
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 ROUNDING = 1e-9  # numbers below it are errors of rounding, which differ from machine to machine
 
-pytestmark = pytest.mark.skipif(not README.exists(), reason="the README is not part of this installation")
+pytestmark = pytest.mark.skipif(not START.exists(), reason="the pages are not part of this installation")
 
 
 def pasted():
-    """Return the block of the README that shows the output of `make explain`, line by line."""
-    (block,) = re.findall(r"`make explain` prints.*?\n```\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    """Return the block of the page that shows the output of `make explain`, line by line."""
+    (block,) = re.findall(r"`make explain` prints.*?\n```\n(.*?)```", START.read_text(encoding="utf-8"), re.DOTALL)
     return block.splitlines()
 
 
@@ -42,7 +43,7 @@ def same(shown, printed):
 def left_out(shown, printed):
     """Return the first line shown that is not printed where it should be; None if all are.
 
-    A line of the README that reads ``...`` stands for any number of lines.
+    A line of the page that reads ``...`` stands for any number of lines.
     """
     at = 0
     for before, line in pairwise(["", *shown]):
@@ -56,19 +57,19 @@ def left_out(shown, printed):
     return None if at == len(printed) or shown[-1] == "..." else printed[at]
 
 
-def test_the_readme_shows_what_is_printed():
+def test_the_page_shows_what_is_printed():
     from reluflow.cli.app import app
 
     result = CliRunner().invoke(app, ["explain"])
     assert result.exit_code == 0, result.output
     shown, printed = pasted(), result.stdout.splitlines()
     wrong = left_out(shown, printed)
-    assert wrong is None, f"not printed there: {wrong!r}; paste this into README.md:\n{result.stdout}"
+    assert wrong is None, f"not printed there: {wrong!r}; paste this into docs/start.md:\n{result.stdout}"
     assert shown[0] == printed[0]
 
 
 def test_the_names_of_the_table_are_there():
-    rows = re.findall(r"^\| ([\w ]+?)(?: \(optional\))? \| (.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| ([\w ]+?)(?: \(optional\))? \| (.*?) \|", START.read_text(encoding="utf-8"), re.MULTILINE)
     table = {title: names for title, names in rows if title in ("data", "the problem", "PyTorch") or title in rf._PARTS}
     assert len(table) == 9, rows
     seen = 0
@@ -82,6 +83,26 @@ def test_the_names_of_the_table_are_there():
             assert name in getattr(rf, part).__all__, (title, name)
             seen += 1
     assert seen > 30
+
+
+def test_the_readme_leads_to_what_is_there():
+    text = README.read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert len(targets) > 8
+    for target in targets:
+        assert (ROOT / target).exists(), target
+    commands = re.findall(r"^make (\w+)", text, re.MULTILINE)
+    assert {"explain", "test", "docs"} <= set(commands)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for name in commands:
+        assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
+
+
+def test_the_readme_shows_the_problem_first():
+    screen = "\n".join(README.read_text(encoding="utf-8").splitlines()[:27])
+    parts = ("trained by gradient descent", "![", "pip install reluflow", ">>> import", "The network learns")
+    places = [screen.index(part) for part in parts]
+    assert places == sorted(places)
 
 
 def test_the_comparison_can_fail():

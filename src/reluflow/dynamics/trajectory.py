@@ -107,6 +107,15 @@ class Trajectory(Shown):
         The exact early phase that a flow began with; it follows from the problem, and is not written to files.
     dense : Dense or None
         The polynomials of the coupled phase of a flow, with which `at` evaluates it; not written to files.
+
+    Examples
+    --------
+    >>> from reluflow import flow
+    >>> run = flow("ML-F6", {"loss": 1e-2}, width=10, seed=0)
+    >>> isinstance(run, Trajectory), run.directions.shape == (len(run), 10, 2), bool(run.loss[-1] <= 1.0000001e-2)
+    (True, True, True)
+    >>> run.at(time=1.0)
+    Network: p=10 (... positive, ... negative), d=2, slope=0, log_scale=...
     """
 
     problem: Problem

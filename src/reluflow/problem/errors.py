@@ -42,11 +42,29 @@ class ReluflowError(Exception):
 
 
 class DataError(ReluflowError, ValueError):
-    """The dataset, or the file it should come from, cannot be used as given."""
+    """The dataset, or the file it should come from, cannot be used as given.
+
+    Examples
+    --------
+    >>> from reluflow import Dataset
+    >>> Dataset([[1.0, 2.0]], [0])
+    Traceback (most recent call last):
+        ...
+    reluflow.problem.errors.DataError: ...
+    """
 
 
 class ProblemError(ReluflowError, ValueError):
-    """A network, an initialisation or a setting cannot be used as given."""
+    """A network, an initialisation or a setting cannot be used as given.
+
+    Examples
+    --------
+    >>> from reluflow import initialize
+    >>> initialize(2, width=0)
+    Traceback (most recent call last):
+        ...
+    reluflow.problem.errors.ProblemError: ...
+    """
 
 
 class NotSeparable(ReluflowError):
@@ -58,6 +76,15 @@ class NotSeparable(ReluflowError):
         Convex weights with ``certificate @ signed`` equal to zero up to rounding (a Farkas vector).
     residual : float
         ``|certificate @ signed| / (certificate @ norms)``: how exactly the combination vanishes.
+
+    Examples
+    --------
+    >>> from reluflow import Dataset, max_margin
+    >>> try:
+    ...     max_margin(Dataset([[1.0, 0.0], [2.0, 0.0]], [1, -1]))
+    ... except NotSeparable as error:
+    ...     print(error.certificate.round(10), error.residual)
+    [0.66666667 0.33333333] 0.0
     """
 
     _general = "take out or relabel points that contradict each other, or add features that tell them apart."
@@ -72,7 +99,17 @@ class NotSeparable(ReluflowError):
 
 
 class Undecided(ReluflowError):
-    """Neither answer could be verified. ``partial`` holds everything that was found."""
+    """Neither answer could be verified. ``partial`` holds everything that was found.
+
+    Examples
+    --------
+    >>> from reluflow import flow
+    >>> try:
+    ...     flow("ML-F6", {"loss": 1e-3}, width=10, max_steps=5)
+    ... except Undecided as error:
+    ...     print(type(error).__name__, len(error.partial) > 1, error.exit_code)
+    BudgetExceeded True 3
+    """
 
     exit_code = 3
     _general = "more time, steps or accuracy may decide it; what was found so far is kept."
@@ -86,7 +123,17 @@ class Undecided(ReluflowError):
 
 
 class BudgetExceeded(Undecided):
-    """The allowed work was used up before the question was decided. ``partial`` holds what there is."""
+    """The allowed work was used up before the question was decided. ``partial`` holds what there is.
+
+    Examples
+    --------
+    >>> from reluflow import align
+    >>> try:
+    ...     align("ML-F6", width=3, max_events=1)
+    ... except BudgetExceeded as error:
+    ...     print("unfinished" in error.partial.fates)
+    True
+    """
 
 
 class Stopped(BudgetExceeded):
@@ -94,10 +141,26 @@ class Stopped(BudgetExceeded):
 
 
 class OutOfTime(Stopped):
-    """The time limit ended first. ``partial`` holds what there is."""
+    """The time limit ended first. ``partial`` holds what there is.
+
+    Examples
+    --------
+    >>> from reluflow import check
+    >>> try:
+    ...     check("ML-F6", width=10, time_limit=1e-9)
+    ... except OutOfTime as error:
+    ...     print(len(error.partial) < 80)
+    True
+    """
 
 
 class Interrupted(Stopped):
-    """The user interrupted the work (Ctrl-C). ``partial`` holds what there is."""
+    """The user interrupted the work (Ctrl-C). ``partial`` holds what there is.
+
+    Examples
+    --------
+    >>> Interrupted("interrupted while working; what was found so far is kept.", partial=[1, 2]).exit_code
+    130
+    """
 
     exit_code = 130

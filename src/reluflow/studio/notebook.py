@@ -35,6 +35,12 @@ def Studio(source: Any = None, y: Any = None, **settings: Any) -> Any:
     ------
     ProblemError
         anywidget is not installed.
+
+    Examples
+    --------
+    >>> studio = Studio("ML-F6", width=10)
+    >>> studio.data.n, studio.problem.net.p
+    (5, 10)
     """
     try:
         import anywidget

@@ -1,6 +1,7 @@
 """Theory that runs: claims as objects, checked on a problem, turned into predictions, watched in a run."""
 
 from .base import Claim, Condition, Evidence, Finding, Groups, Observation, Prediction, assume, conjunction
+from .errata import Erratum, corrections, errata_of
 from .facts import Facts
 from .hints import Hint, hints
 from .references import PAPERS
@@ -21,6 +22,7 @@ __all__ = [
     "PAPERS",
     "Claim",
     "Condition",
+    "Erratum",
     "Evidence",
     "Facts",
     "Finding",
@@ -35,7 +37,9 @@ __all__ = [
     "claim",
     "claims",
     "conjunction",
+    "corrections",
     "coverage",
+    "errata_of",
     "hints",
     "monitor",
     "not_computable",

@@ -49,7 +49,7 @@ def descend(
 
     One step of gradient descent moves :math:`\theta` by :math:`-\eta \nabla L(\theta)`,
 
-    .. math:: w_j \mathrel{+}= \eta\, a_j D_j, \quad a_j \mathrel{+}= \eta\, w_j \cdot D_j, \qquad
+    .. math:: w_j \leftarrow w_j + \eta\, a_j D_j, \quad a_j \leftarrow a_j + \eta\, w_j \cdot D_j, \qquad
               D_j = r \sum_i g_i\, y_i\, \phi'(w_j \cdot x_i)\, x_i, \quad g_i = -\ell'(q_i),
 
     the second one only where both layers are trained. The time of an iterate is the sum of the steps before it, so

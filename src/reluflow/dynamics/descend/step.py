@@ -1,6 +1,7 @@
 r"""One iteration of gradient descent, stochastic gradient descent or Adam, in buffers that are made once.
 
-For both layers the update is :math:`w_j \mathrel{+}= \eta a_j D_j`, :math:`a_j \mathrel{+}= \eta w_j \cdot D_j` with
+For both layers the update is
+:math:`w_j \leftarrow w_j + \eta a_j D_j`, :math:`a_j \leftarrow a_j + \eta w_j \cdot D_j` with
 :math:`D_j = r \sum_i g_i y_i \phi'(w_j \cdot x_i) x_i`. The products X W^T and D are the only large ones, since
 :math:`\sum_i g_i y_i \phi(w_j \cdot x_i) = w_j \cdot D_j`.
 """

@@ -68,7 +68,7 @@ class Alignment(Shown):
         Limit of ``d log|w_j| / dt``: the size of the force, minus it on a ray against the force, 0 for a neuron at
         rest and for ``train="first"`` (where ``|w|`` grows like ``|a| force t``).
     force : ndarray, shape (p,)
-        Size of the force in the end, r g(0) |sum_i h_i y_i x_i|.
+        Size of the force in the end, ``r g(0) |sum_i h_i y_i x_i|``.
     last_event : ndarray, shape (p,)
         Time of the last event, 0 if there was none.
     nonunique : ndarray of bool, shape (p,)
@@ -205,7 +205,7 @@ class Alignment(Shown):
         """Time up to which ``max_i |q_i|`` stays below ``tol`` at the scale of the problem (inf: for ever).
 
         Until then the force of every sample is g(0) up to a relative error of about tol, and the true flow follows
-        this one. No earlier crossing is missed: between two looks |q| is bounded, down to one part in 10^6 of tol.
+        this one. No earlier crossing is missed: between two looks ``|q|`` is bounded, down to one part in 10^6 of tol.
         """
         from .validity import valid_until
 

@@ -1,0 +1,183 @@
+"""One page a paper, written from the claims themselves: statement, conditions, what is computed, what would refute it.
+
+What conditions a claim has, and what it computes, is asked of the claim on a small problem where as many of its
+conditions hold as possible; the page shows the answer. The place of a claim is the place of its class, so the page with
+the code links back to it.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import reluflow as rf
+from reluflow.theory import PAPERS, Facts, claim, claims, corrections, errata_of, statements
+from reluflow.theory.references import BIBTEX
+
+#: Small problems, one for each kind of data and network that a paper speaks of.
+PROBLEMS = {
+    "ML-F6, 10 ReLU neurons": {"source": "ML-F6", "width": 10, "log_scale": -3000},
+    "EX3, 10 ReLU neurons": {"source": "EX3", "width": 10, "log_scale": -3000},
+    "D1, 6 neurons of slope 0.5": {"source": "D1", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D1, 2 neurons of slope 0.5": {"source": "D1", "width": 2, "slope": 0.5, "log_scale": -30, "seed": 1},
+    "D5, 6 neurons of slope 0.5": {"source": "D5", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D5, one neuron of slope 0.5": {"source": "D5", "width": 1, "slope": 0.5, "log_scale": -30},
+    "D6, 6 neurons of slope 0.5": {"source": "D6", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D2, 4 neurons of slope 0.25, second layer frozen": {
+        "source": "D2",
+        "width": 4,
+        "slope": 0.25,
+        "scheme": "two-sign",
+        "train": "first",
+    },
+}
+_HEADS = {
+    "PL": "Points of one class less than 90 degrees apart, points of two classes at least 90: from a small start every "
+    "neuron dies or turns to the widest separator of its class.",
+    "ML": "The early phase in numbers: how long neurons take to turn, how small the start has to be for it, and how "
+    "fast the loss falls afterwards.",
+    "SBG": "The second layer is frozen. How many steps SGD needs, when clustered neurons make a linear classifier, and "
+    "which convex program they end at.",
+    "LL": "Where the flow ends in direction: KKT points always, the linear max-margin one on symmetric data, and "
+    "a linear one that is far from optimal on others.",
+}
+_WORDS = {
+    "checked": "its conditions, for a given problem",
+    "predicted": "what it promises",
+    "bounded": "its constants",
+    "monitored": "whether a run kept it",
+}
+
+
+def _rst(text):
+    """Write plain text so that nothing in it is markup."""
+    return re.sub(r"([*`_|\\])", r"\\\1", str(text))
+
+
+def _slug(name):
+    plain = name.lower().replace("'", "-prime").replace("*", "-star")
+    return "claim-" + re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+
+@cache
+def places():
+    """Return page and anchor of every statement, by all of its ids."""
+    found = {}
+    for one in statements():
+        for name in (one.id, *one.also):
+            found.setdefault(name, (f"theory/{one.paper.lower()}", _slug(one.id)))
+    for one in errata_of():
+        found.setdefault(one.id, (f"theory/{one.paper.lower()}", _slug(one.id)))
+    return found
+
+
+@cache
+def _facts():
+    return {title: Facts.of(rf.as_problem(**how)) for title, how in PROBLEMS.items()}
+
+
+def _shown(one):
+    """Return the problem on which the claim has most to say, with its finding and its prediction."""
+    best = None
+    for title, facts in _facts().items():
+        (finding,) = rf.check(facts, claim=one.id)
+        score = ({True: 2, None: 1, False: 0}[finding.applies], -len(finding.failing), len(finding.conditions))
+        if best is None or score > best[0]:
+            best = score, title, facts, finding
+    _, title, facts, finding = best
+    told = rf.predict(facts, claim=one.id) if finding.applies is not False else []
+    return title, finding, told
+
+
+def _conditions(finding):
+    lines = []
+    for item in finding.conditions:
+        verdict = (
+            "assumed: nobody can check it"
+            if item.assumed
+            else ({True: "holds", False: "fails", None: "undecided"}[item.holds] + f" ({item.evidence})")
+        )
+        why = f" {_rst(item.why)}" if item.why and item.holds is not True else ""
+        only = "" if item.decides else "; shown for comparison, decides nothing"
+        lines.append(f"- {_rst(item.name)}: *{verdict}{only}*.{why}")
+    return lines
+
+
+def _numbers(told):
+    lines = []
+    for one in told:
+        lines += [f"- {_rst(one.text)}"] * (one.text != claim(one.claim).statement)
+        values = ", ".join(f"``{name}`` = {value:.6g}" for name, value in list(one.bounds.items())[:12])
+        lines += [f"- {values}{', ...' if len(one.bounds) > 12 else ''}"] * bool(values)
+    return lines
+
+
+def describe(one):
+    """Write what stands at the place of a claim."""
+    title, finding, told = _shown(one)
+    status = ", ".join(_WORDS[word] for word in one.status())
+    applies = {True: "It applies.", False: "It does not apply.", None: "Whether it applies stays undecided."}
+    lines = [f"Covers also {', '.join(map(_rst, one.also))}.", ""] if one.also else []
+    lines += [f"**We compute** {status}.", "", f"**Refuted by** {_rst(one.falsifier.rstrip('.'))}.", ""]
+    lines += [f"**Conditions**, as they are answered for {_rst(title)}:", "", *_conditions(finding), ""]
+    lines += [applies[finding.applies], ""]
+    numbers = _numbers(told)
+    if numbers:
+        lines += ["**Promise and constants** there:", "", *numbers, ""]
+    for erratum in corrections(one.id):
+        lines += [f"**Correction** :ref:`{_rst(erratum.id)} <{_slug(erratum.id)}>`: {_rst(erratum.text)}", ""]
+    lines += [f"The test that would notice: ``{one.test}``.", ""]
+    return lines
+
+
+def _heading(text, mark):
+    return [text, mark * max(len(text), 4), ""]
+
+
+def page(paper):
+    """Write the page of a paper."""
+    lines = [*_heading(PAPERS[paper], "="), _rst(_HEADS[paper]), ""]
+    lines += [
+        "Every statement is an object of :mod:`reluflow.theory`: it says under which conditions it holds, what it then",
+        "promises, and whether a run kept the promise. Conditions and constants below are what the object answers for",
+        "the small problem named with them; :func:`reluflow.check` and :func:`reluflow.predict` answer for yours.",
+        "",
+    ]
+    by_id = {one.id: one for one in claims(paper)}
+    for one in statements(paper):
+        lines += [f".. _{_slug(one.id)}:", "", *_heading(_rst(one.id), "-")]
+        if one.id in by_id:
+            kind = type(by_id[one.id])
+            lines += [".. rst-class:: claim-statement", "", _rst(one.statement), "", ".. container:: claim-box", ""]
+            lines += [f"   .. autoclass:: {kind.__module__}.{kind.__qualname__}", "      :no-undoc-members:", ""]
+        else:
+            lines += [f"*Not computable*: {_rst(one.refuted_by)}", ""]
+    lines += _heading("Corrections", "-")
+    lines += ["Where both readings can be computed both are shown, and the corrected one decides.", ""]
+    for one in errata_of(paper):
+        about = ", ".join(f":ref:`{_rst(name)} <{_slug(claim(name).id)}>`" for name in one.claims)
+        lines += [f".. _{_slug(one.id)}:", "", f".. rubric:: {one.id}", ""]
+        lines += [_rst(one.text) + (f" ({about})" if about else ""), ""]
+    lines += [*_heading("Cite", "-"), ".. code-block:: bibtex", ""]
+    lines += [f"   {line}" for line in BIBTEX[paper].splitlines()] + [""]
+    return "\n".join(lines)
+
+
+def _write(app):
+    folder = Path(app.srcdir) / "theory"
+    for paper in PAPERS:
+        file, text = folder / f"{paper.lower()}.rst", page(paper)
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def _docstring(app, what, name, obj, options, lines):  # noqa: ARG001
+    """Put the answers of a claim in the place of its docstring, which is its id."""
+    if what == "class" and isinstance(obj, type) and issubclass(obj, rf.theory.Claim) and hasattr(obj, "id"):
+        lines[:] = describe(claim(obj.id))
+
+
+def setup(app):
+    """Write the pages before they are read."""
+    app.connect("builder-inited", _write)
+    app.connect("autodoc-process-docstring", _docstring, priority=100)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,158 @@
+"""Names and ids that find their way: `name` in a docstring, ids of claims anywhere, files of the source."""
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
+
+import reluflow
+
+_ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z][\w.]*[\w*'](?![\w-])")
+
+
+def known_names():
+    """Return the full name of everything that has a place in the API pages, by its short name."""
+    short = {name: f"reluflow.{name}" for name in reluflow.__all__}
+    for part in reluflow._PARTS:
+        for name in import_module(f"reluflow.{part}").__all__:
+            short.setdefault(name, f"reluflow.{part}.{name}")
+    return short
+
+
+class House(SphinxRole):
+    """`name`: a link if the name is in the API pages, `method` of one too; otherwise code."""
+
+    names = known_names()
+
+    def run(self):
+        """Make the reference; what is not known stays code."""
+        text = self.text.lstrip("~.")
+        first, _, rest = text.removeprefix("reluflow.").partition(".")
+        code = nodes.literal(text, text, classes=["py"])
+        if first not in self.names or " " in text:
+            return [code], []
+        target = self.names[first] + (f".{rest}" if rest else "")
+        found = addnodes.pending_xref("", code, refdomain="py", reftype="obj", reftarget=target, refexplicit=False)
+        found["refdoc"], found["refwarn"], found["house"] = self.env.docname, False, True
+        return [found], []
+
+
+class Source(SphinxRole):
+    """{source}`reluflow.theory.pl.limit`: the page with the code of a module."""
+
+    def run(self):
+        """Make the reference; a module that does not exist is an error."""
+        if find_spec(self.text) is None:
+            logging.getLogger(__name__).warning("there is no module %s", self.text, location=self.get_location())
+        path = self.text.replace(".", "/")
+        node = nodes.reference("", "", nodes.literal(self.text, self.text), refuri=f"_modules/{path}.html")
+        node["internal"], node["house_source"] = True, True
+        return [node], []
+
+
+class Ids(SphinxPostTransform):
+    """Link every id of a claim in running text to its place on the page of its paper."""
+
+    default_priority = 800
+
+    def run(self, **_):
+        """Go through the text of a page."""
+        from claim_pages import places
+
+        known, here = places(), self.env.docname
+        relative = self.app.builder.get_relative_uri
+        for node in list(self.document.findall(nodes.reference)):
+            if node.get("house_source") and not node["refuri"].startswith(".."):
+                node["refuri"] = "../" * here.count("/") + node["refuri"]
+        if here.startswith(("theory/", "auto_gallery/sg_", "auto_gallery/index")):
+            return
+        for text in list(self.document.findall(nodes.Text)):
+            parents = set()
+            up = text.parent
+            while up is not None:
+                parents.add(type(up))
+                up = up.parent
+            if parents & {nodes.reference, nodes.title, nodes.literal_block, nodes.raw, addnodes.desc_signature}:
+                continue
+            pieces, at = [], 0
+            for found in _ID.finditer(text):
+                if found[0] not in known:
+                    continue
+                page, anchor = known[found[0]]
+                pieces += [nodes.Text(text[at : found.start()])]
+                uri = f"{relative(here, page)}#{anchor}"
+                pieces += [nodes.reference(found[0], found[0], refuri=uri, internal=True, classes=["claim"])]
+                at = found.end()
+            if pieces:
+                text.parent.replace(text, [*pieces, nodes.Text(text[at:])])
+
+
+def _quiet(app, env, node, contnode):  # noqa: ARG001
+    """Leave a name in a docstring that has no place of its own as code; in pages every reference must be found."""
+    quiet = node.get("house") or (node.get("reftype") == "obj" and "docstring of" in (node.source or ""))
+    return contnode if quiet else None
+
+
+def _paths(app, docname, source):
+    """Turn links to the code into links to the pages with it; the tables are written for readers of the repository."""
+    source[0] = re.sub(
+        r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: f"{{source}}`{m[1].replace('/', '.')}`", source[0]
+    )
+    source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
+    if docname == "index" and not (Path(app.srcdir) / "benchmarks.md").exists():  # `make bench` writes that page
+        source[0] = re.sub(r"^.*benchmarks.*\n", "", source[0], flags=re.MULTILINE)
+
+
+_BACK = re.compile(r'(<a class="viewcode-back" href="([^"#]*)#)([^"]+)"')
+
+
+def _back(app, pagename, templatename, context, doctree):  # noqa: ARG001
+    """Lead the pages with code back to where a name is described; viewcode knows one name a module only."""
+    if not pagename.startswith("_modules/"):
+        return
+    described = {}
+    for name, entry in app.env.domains["py"].objects.items():
+        described.setdefault(entry.docname, set()).add(name)
+    pages = {app.builder.get_relative_uri(pagename, docname): docname for docname in described}
+
+    def right(found):
+        names, ends = described[pages[found[2]]], found[3].split(".")
+        if found[3] in names:
+            return found[0]
+        for k in range(1, len(ends)):
+            fitting = [name for name in names if name.endswith("." + ".".join(ends[k:]))]
+            if fitting:
+                return f'{found[1]}{min(fitting, key=len)}"'
+        return found[0]
+
+    context["body"] = _BACK.sub(right, context["body"])
+
+
+def _all_code(app, env):  # noqa: ARG001
+    """Give every module a page with its code, whether or not a name in it is described somewhere."""
+    seen, house = env._viewcode_modules, Path(reluflow.__file__).parent
+    for file in sorted(house.rglob("[a-z]*.py")):
+        name = ".".join(("reluflow", *file.relative_to(house).with_suffix("").parts))
+        if not seen.get(name):
+            code = ModuleAnalyzer.for_file(str(file), name)
+            code.find_tags()
+            seen[name] = code.code, code.tags, {}, name
+
+
+def setup(app):
+    """Register roles and hooks."""
+    app.add_role("house", House())
+    app.add_role("source", Source())
+    app.add_post_transform(Ids)
+    app.connect("missing-reference", _quiet)
+    app.connect("source-read", _paths)
+    app.connect("html-page-context", _back)
+    app.connect("env-updated", _all_code)
+    return {"parallel_read_safe": True}
