@@ -335,6 +335,7 @@ def _desk(fixed: Fixed, W: Array, b: Array) -> Desk:
         again=np.empty(p, np.int64),
         ends=np.empty((p, m)),
         turned=np.empty((p, m), np.int8),
+        packed=np.empty((p, m), np.int8),
         f_end=np.empty(n),
         bends=np.zeros((3, n)),
         before=np.zeros((3, m)),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, dot
+from ..early.state import Floats, add, dot, put
 from ..compiled import kept, stamp_of
 from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, through
 from .passes import (
@@ -34,7 +34,7 @@ _SHORT = 1e-3  # a step cut to less than this of its length leaves no node of it
 _UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
 #: Part of the tolerance that a step may use up: smooth errors add up, those of bends have all signs.
 _LOCAL, _BENT = 0.02, 0.2
-_SHY = 0.1  # part of the mean bend that counts as error
+_SHY = 1.0  # part of the mean bend that counts as error: within the step it is where it does not belong
 _GROW = 2.0
 _SAME = 0.01  # moments of bends that differ by less, in their effect as part of the tolerance, are the same
 _MISSED = 0.1  # part of the tolerance by which events that the predictor did not foresee may change the forces
@@ -104,9 +104,10 @@ class Desk(NamedTuple):
     came: Came
     late: Signs  # (p,)
     who: Ints  # (p,) neurons that move, the first `movers` of them
-    again: Ints  # (p,) those that are to go again, likewise
+    again: Ints  # (p,) those that are to go again, likewise; or that met something
     ends: Floats  # (p, m) W . normals at the end of the trial
     turned: Signs  # (p, m) sides there
+    packed: Signs  # (p, m) some rows of it
     f_end: Floats  # (n,)
     bends: Floats  # (3, n) moments of the bends of the pulls
     before: Floats  # (3, m) of bends of the predictor by own faces ...
@@ -411,13 +412,24 @@ def _felt(fixed: Fixed, h: float, own: Floats, moments: Floats, f: Floats) -> fl
 
 
 @inner
-def _spread_bends(fixed: Fixed, desk: Desk, own: Floats, moments: Floats) -> None:
+def _spread_bends(fixed: Fixed, desk: Desk, came: Came, own: Floats, moments: Floats) -> None:
     """Moments of the bends of the pulls: ``c'`` jumps by d_e at sigma_e, and K_l = sum d_e sigma_e^l."""
+    r = 0  # neurons that met something, packed
     for j in range(desk.b.size):
         desk.ones[j] = 1.0
+        if came.n[j] > 0:
+            desk.again[r] = j
+            for k in range(desk.sides.shape[1]):
+                desk.packed[r, k] = desk.turned[j, k]
+            r += 1
+    rows = desk.FA[:r]
     for q in range(3):
-        product(moments[q], fixed.across, desk.room)
-        _outputs(fixed, desk.part, desk.scratch, desk.ones, moments[q], desk.room, desk.turned, own[q], desk.bends[q])
+        for i in range(r):
+            put(1.0, moments[q, desk.again[i]], rows[i])
+        product(rows, fixed.across, desk.room[:r])
+        _outputs(
+            fixed, desk.part, desk.scratch, desk.ones[:r], rows, desk.room[:r], desk.packed[:r], own[q], desk.bends[q]
+        )
         for i in range(desk.f.size):
             desk.bends[q, i] *= -fixed.weight * fall(fixed.loss, fixed.y[i] * desk.f_end[i])
 
@@ -433,7 +445,7 @@ def _judge(fixed: Fixed, desk: Desk) -> bool:
         now.bent = 0
     error = 0.0
     if now.bent > 0:
-        _spread_bends(fixed, desk, desk.before, desk.moments[0])
+        _spread_bends(fixed, desk, desk.guess, desk.before, desk.moments[0])
         for i in range(desk.c.size):
             desk.mean[i] = _mean(desk.bends[0, i], desk.bends[1, i], desk.bends[2, i])
             desk.c[i] -= desk.bends[0, i] - desk.bends[1, i]
@@ -521,7 +533,7 @@ def _agree(fixed: Fixed, desk: Desk) -> bool:
             _less(desk.moments[1, q], desk.moments[0, q])
         if _felt(fixed, h, desk.before, desk.moments[0], desk.f_end) < _SAME * fixed.rtol:
             return True
-    _spread_bends(fixed, desk, desk.own, desk.moments[1])
+    _spread_bends(fixed, desk, desk.came, desk.own, desk.moments[1])
     miss = 0.0
     for i in range(desk.c.size):
         gap = _mean(desk.bends[0, i], desk.bends[1, i], desk.bends[2, i]) - (desk.mean[i] if now.bent > 0 else 0.0)
@@ -556,7 +568,7 @@ def _look_part(fixed: Fixed, desk: Desk) -> None:
     _end(fixed, desk, desk.came)
     desk.now.bent = _moments(desk, desk.came, desk.own, desk.moments[1])
     if desk.now.bent > 0:
-        _spread_bends(fixed, desk, desk.own, desk.moments[1])
+        _spread_bends(fixed, desk, desk.came, desk.own, desk.moments[1])
 
 
 # -- taking it ------------------------------------------------------------------------------------------------
