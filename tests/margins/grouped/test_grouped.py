@@ -526,3 +526,37 @@ def test_an_unreachable_tolerance_is_undecided_and_keeps_the_solution():
     assert caught.value.partial.value == pytest.approx(
         rf.margins.grouped_margin(data, patterns, signs, slope).value, rel=1e-12
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_points_that_only_bound_the_cones(seed):
+    # One group in the plane that must stay behind a point: against a scan of all its directions.
+    rng = np.random.default_rng(seed)
+    X = np.vstack(
+        [np.column_stack([rng.uniform(0.2, 2.0, 3), rng.uniform(-1.0, 1.0, 3)]), [0.3, rng.uniform(0.5, 1.5)]]
+    )
+    turns = np.linspace(-np.pi, np.pi, 400_001)
+    U = np.column_stack([np.cos(turns), np.sin(turns)])
+    edge = np.array([X[3, 1], -X[3, 0]]) / np.linalg.norm(X[3])
+    U = np.vstack([U[U @ X[3] <= 0], edge, -edge])
+    allowed = U[(U @ X[:3].T > 0).all(axis=1)]
+    best = (allowed @ X[:3].T).min(axis=1).max(initial=0.0)
+    patterns, fit = [[1, 1, 1, -1]], [True, True, True, False]
+    if best == 0:
+        with pytest.raises(rf.NotSeparable):
+            rf.grouped_margin(rf.Dataset(X, [1, 1, 1, -1]), patterns, [1], fit=fit)
+        return
+    found = rf.grouped_margin(rf.Dataset(X, [1, 1, 1, -1]), patterns, [1], fit=fit)
+    assert found.margin == pytest.approx(best / 2, rel=1e-4)
+    assert found.multipliers[3] == 0
+    assert found.v[0] @ X[3] <= 1e-12
+
+
+def test_points_that_only_bound_the_cones_are_felt_by_nobody():
+    data = rf.Dataset([[1.0, 0.0], [0.0, 1.0]], [1, 1])
+    for patterns, slope, fit in (([[1, 1]], 0.0, [True, False]), ([[1, -1]], 0.1, [True, False])):
+        with pytest.raises(rf.ProblemError, match="point 1 is not to be classified"):
+            rf.grouped_margin(data, patterns, [1], slope, fit=fit)
+    for fit in ([True], [False, False], [1, 0]):
+        with pytest.raises(rf.ProblemError, match="truth values"):
+            rf.grouped_margin(data, [[1, -1]], [1], fit=fit)

@@ -24,6 +24,7 @@ _SHARP = 1e-13  # relative slack to which the polish decides what is violated
 _PROVED = 1e-13  # relative force of weights that prove that there is no solution
 _WEIGHTY = 1e-7  # multiplier, relative to the largest, from which an interior point means it
 _TIGHT = 1e-10  # relative slack up to which a point is on the margin
+_NOTHING = -(2.0**-20)  # need of a point that only bounds cones: less than nothing is always met
 _CLEAR = 1e-9  # what decides about uniqueness must be clear by this
 
 
@@ -283,7 +284,7 @@ def _scaled(
 ) -> Program:
     # Powers of two, so that the program is that of the data given and not of rounded ones.
     rows = np.ldexp(data.X, -power[:, None])
-    need = np.ldexp(np.where(counts, 1.0, -1.0), power.min() - power)  # less than nothing is always met
+    need = np.ldexp(np.where(counts, 1.0, _NOTHING), power.min() - power)
     h = np.where(side > 0, 1.0, np.where(side < 0, slope, 0.0))
     return Program(rows, need, sign[:, None] * data.y * h, side, cones)
 
