@@ -133,7 +133,7 @@ def jit(function: Compiled) -> Compiled:
     options["_nrt"] = False  # nothing is allocated, so views need no reference counts
     if function.__name__ == "dot":
         options["fastmath"] = {"reassoc", "contract"}  # sums in vector registers
-    return one_for_all(numba.njit(**options)(function))
+    return one_for_all(numba.njit(**options)(function))  # type: ignore[no-any-return]
 
 
 @jit

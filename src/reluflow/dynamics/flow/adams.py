@@ -133,7 +133,7 @@ class Adams:
 
     def present(self, j: int) -> Array:
         """Force on a neuron now, tangent to the faces that hold it."""
-        force, held = self.desk.F[j, 1].copy(), self.desk.sides[j] == 0
+        force, held = np.array(self.desk.F[j, 1]), self.desk.sides[j] == 0
         if not held.any():
             return force
         normals = self.fixed.normals[held]
@@ -144,7 +144,7 @@ class Adams:
         return self.rows.state(self.base_state, self.geometry.frozen)
 
     def field(self, W: Array, b: Array, sides: Signs) -> tuple[Array, Array]:
-        """Outputs of rows of the present sizes on given sides, and the forces on them."""
+        """Return the outputs of rows of the present sizes on given sides, and the forces on them."""
         desk = self.desk
         with np.errstate(over="ignore"):
             desk.ones[:] = b * np.exp(2 * desk.rho)
@@ -247,7 +247,17 @@ class Adams:
         fixed, desk, now = self.fixed, self.desk, self.desk.now
         tiny, watch = max(1e-15, 1e-4 * fixed.rtol), fixed.slope < 1.0
         return Step(
-            fixed.normals, desk.kink, desk.C, int(now.terms), 0, self.h, float(now.upto), tiny, fixed.frozen, watch, fixed.bare
+            fixed.normals,
+            desk.kink,
+            desk.C,
+            int(now.terms),
+            0,
+            self.h,
+            float(now.upto),
+            tiny,
+            fixed.frozen,
+            watch,
+            fixed.bare,
         )
 
     def leg(self) -> Leg:

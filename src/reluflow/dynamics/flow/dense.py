@@ -34,7 +34,7 @@ class Rows(NamedTuple):
         return self._replace(**one).states(base, frozen)[0]
 
     def states(self, base: State, frozen: bool) -> list[State]:
-        """The same for rows of several moments, stacked."""
+        """Do the same for rows of several moments, stacked."""
         T, who = len(self.b), self.which
         U, log_w, log_a, sign, sides = (
             np.repeat(x[None], T, axis=0) for x in (base.U, base.log_w, base.log_a, base.sign, base.sides)

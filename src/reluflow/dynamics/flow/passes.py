@@ -36,7 +36,7 @@ def handing(function: Compiled) -> Compiled:
 
 @handing
 def product(A: Floats, B: Floats, out: Floats) -> None:
-    """``A @ B``, by BLAS."""
+    """Multiply: ``A @ B``, by BLAS."""
     np.dot(A, B, out)
 
 
@@ -132,8 +132,8 @@ def estimate(
 ) -> float:
     r"""Error of a step with so many old nodes: ``h |dF|`` times the mean of :math:`\prod (x - s_q)/(1 - s_q)`.
 
-    dF is the largest difference between new forces and the polynomial through those nodes, continued to 1; C, c, gap are
-    room to work in.
+    dF is the largest difference between new forces and the polynomial through those nodes, continued to 1; C, c, gap
+    are room to work in.
     """
     lagrange(nodes, terms, C, c)
     mean = 0.0

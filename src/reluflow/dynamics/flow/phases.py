@@ -58,7 +58,7 @@ class Crossed(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Moments within what a phase did at one go: log times, log losses, outputs, and all that a state holds, stacked."""
+    """Moments within what a phase did at one go: log times, log losses, smallest margins, states."""
 
     log_time: Array
     log_loss: Array
@@ -174,7 +174,7 @@ class Coupled:
         crossed = self._crossed(events)
         changes = [(self.log_time, change) for j, flips in hard for change in self._settle(j, flips)]
         back = (int(adams.which[hard[0][0]]), -2) if hard else None
-        passed = self._passed(tape, steps if why == TRIAL else steps - 1, goal, t_end)
+        passed = self._passed(tape, steps if why == TRIAL else steps - 1, goal)
         by = float(adams.last * adams.pace) if steps == 0 else np.inf
         if any(change.kind == "die" for _, change in changes) or (adams.desk.rho < self.geometry.gone).any():
             self.closely = self.closely or any(change.kind == "die" for _, change in changes)
@@ -240,7 +240,7 @@ class Coupled:
     def _count(self, tape: Tape, steps: int) -> None:
         """Remember how many events there are a step, and for how long steps have been many."""
         for i in range(steps):
-            self.busy += _MEMORY * (float(tape.count[i + 1] - tape.count[i]) - self.busy)
+            self.busy += _MEMORY * (float(tape.upto[i + 1] - tape.upto[i]) - self.busy)
             many = self.begun + tape.clock[i, 2] > _FOLD * tape.clock[i, 1]  # of the age of the phase
             self.slow = self.slow + 1 if many else 0
 
@@ -254,13 +254,14 @@ class Coupled:
         times = np.minimum(later(self.log_start, self.begun + clock), self.log_time)
         return Crossed(times, self.adams.which[neuron], face, side)
 
-    def _passed(self, tape: Tape, steps: int, goal: Goal, t_end: float) -> Passed | None:
+    def _passed(self, tape: Tape, steps: int, goal: Goal) -> Passed | None:
         if steps <= 0:
             return None
         adams, q = self.adams, self.geometry.y * tape.f[:steps]
         times = np.minimum(later(self.log_start, self.begun + tape.clock[:steps, 2]), goal.log_time)
-        rows = (x[1 : steps + 1] for x in (tape.W, tape.b, tape.rho, tape.sides, tape.excess))
-        states = adams.rows_of(*rows).states(adams.base_state, self.geometry.frozen)
+        ends = slice(1, steps + 1)
+        rows = adams.rows_of(tape.W[ends], tape.b[ends], tape.rho[ends], tape.sides[ends], tape.excess[ends])
+        states = rows.states(adams.base_state, self.geometry.frozen)
         return Passed(times, tape.clock[:steps, 3], q.min(axis=1), states)
 
     def _settle(self, j: int, flips: bool) -> list[Change]:
@@ -327,7 +328,7 @@ class Coupled:
 
 def _on_tape(tape: Tape, steps: int) -> Events:
     """Events of the steps on a tape."""
-    n = int(tape.count[steps])
+    n = int(tape.upto[steps])
     order = np.argsort(tape.when[:n], kind="stable")
     neuron, face, side = tape.event[order].T
     return Events(neuron, face, side, tape.when[order])

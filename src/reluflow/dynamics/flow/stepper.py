@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, dot, put
 from ..compiled import kept, stamp_of
+from ..early.state import Floats, add, dot, put
 from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, through
 from .passes import (
     estimate,
@@ -55,7 +55,23 @@ ADVANCE, PROCEED, START, LOOK, TAKE = range(5)
 
 NOW = np.dtype(
     [(name, np.float64) for name in ("t", "h", "last", "upto", "factor", "pace")]
-    + [(name, np.int64) for name in ("order", "nodes", "failed", "next", "K", "terms", "bent", "movers", "again", "stage", "steps", "seen")]
+    + [
+        (name, np.int64)
+        for name in (
+            "order",
+            "nodes",
+            "failed",
+            "next",
+            "K",
+            "terms",
+            "bent",
+            "movers",
+            "again",
+            "stage",
+            "steps",
+            "seen",
+        )
+    ]
 )
 
 
@@ -144,7 +160,7 @@ class Tape(NamedTuple):
     f: Floats  # (S, n)
     clock: Floats  # (S, 4): time at the start, length, time at the end, log loss there
     terms: Ints  # (S,)
-    count: Ints  # (S + 1,) events before each step
+    upto: Ints  # (S + 1,) events before each step
     event: Ints  # (E, 3): neuron, face, side
     when: Floats  # (E,)
 
@@ -235,7 +251,7 @@ def _pulls(fixed: Fixed, f: Floats, c: Floats) -> None:
 
 @inner
 def _start(fixed: Fixed, desk: Desk) -> None:
-    """Outputs and forces at the start of a phase."""
+    """Find outputs and forces at the start of a phase."""
     product(desk.W, fixed.across, desk.Z)
     for j in range(desk.b.size):
         desk.ones[j] = desk.b[j] * math.exp(2 * desk.rho[j])
@@ -249,7 +265,7 @@ def _start(fixed: Fixed, desk: Desk) -> None:
 
 @inner
 def _renew(fixed: Fixed, desk: Desk) -> None:
-    """Forces of the pulls in ``desk.c`` at the newest node, and how fast a neuron can turn or grow."""
+    """Find the forces of the pulls in ``desk.c`` at the newest node, and how fast a neuron can turn or grow."""
     _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.hist[1], desk.lows[1], desk.mass)
     fastest = 0.0
     for j in range(desk.b.size):
@@ -263,7 +279,7 @@ def _renew(fixed: Fixed, desk: Desk) -> None:
 
 @inner
 def _look(fixed: Fixed, desk: Desk) -> None:
-    """Outputs of the rows ``came.W`` with output weights ``ones``, on the sides ``turned``, and the forces there: FA."""
+    """Find the outputs of rows ``came.W`` with output weights ``ones`` on the sides ``turned``, and the forces: FA."""
     W = desk.came.W
     product(W, fixed.across, desk.ends)
     _outputs(fixed, desk.part, desk.scratch, desk.ones, W, desk.ends, desk.turned, desk.none, desk.f_end)
@@ -293,7 +309,7 @@ def _step(fixed: Fixed, desk: Desk, terms: int, first: int, upto: float, watch: 
 
 
 @inner
-def _begin(fixed: Fixed, desk: Desk, longest: float) -> None:
+def _begin(desk: Desk, longest: float) -> None:
     """Begin a step of at most this length: polynomials through the old forces, and the neurons that move."""
     now = desk.now
     now.h = min(now.h, longest)
@@ -676,13 +692,13 @@ def _note_step(desk: Desk, tape: Tape, i: int, events: int) -> None:
             tape.event[e, 0], tape.event[e, 1], tape.event[e, 2] = j, came.face[j, r], came.side[j, r]
             tape.when[e] = now.t + came.when[j, r] * now.h
             e += 1
-    tape.count[i + 1] = e
+    tape.upto[i + 1] = e
 
 
 @inner
 def _keep(fixed: Fixed, desk: Desk, tape: Tape, i: int, least_loss: float, most_margin: float) -> int:
     """Take the trial as step i of the tape, unless something is to be decided in it (TRIAL)."""
-    came, events = desk.came, tape.count[i]
+    came, events = desk.came, tape.upto[i]
     for j in range(desk.b.size):
         if came.status[j] != THROUGH:
             return TRIAL
@@ -695,7 +711,7 @@ def _keep(fixed: Fixed, desk: Desk, tape: Tape, i: int, least_loss: float, most_
         margin = min(margin, fixed.y[k] * desk.f_end[k])
     if loss <= least_loss or margin >= most_margin:
         return TRIAL
-    _note_step(desk, tape, i, tape.count[i])
+    _note_step(desk, tape, i, tape.upto[i])
     _take(fixed, desk)
     tape.clock[i, 2], tape.clock[i, 3] = desk.now.t, loss
     for k in range(desk.f.size):
@@ -713,7 +729,7 @@ def _ready(fixed: Fixed, desk: Desk, tape: Tape, i: int, t_end: float) -> int:
         if i > 0 and desk.rho[j] < fixed.gone:  # from here on it is left out
             return MANY
     if i == 0:
-        tape.count[0] = 0
+        tape.upto[0] = 0
         _note_start(desk, tape, 0)
     if desk.now.pace == 0.0:
         return RESTS
@@ -759,7 +775,7 @@ def _proceed(fixed: Fixed, desk: Desk, tape: Tape, t_end: float, least_loss: flo
             now.steps += 1
     why = _ready(fixed, desk, tape, now.steps, t_end)
     if why == SWEEP:
-        _begin(fixed, desk, t_end - now.t)
+        _begin(desk, t_end - now.t)
         now.stage = REFERENCE if desk.W.size * desk.Z.shape[1] >= _REFERENCE else PREDICTOR
         now.seen = 1 if now.stage == REFERENCE else 0
     return why
@@ -775,10 +791,10 @@ def _perform(
     least_loss: float,
     most_margin: float,
 ) -> int:
-    """The one way in, so that everything is compiled once.
+    """Do one of the tasks: the one way in, so that everything is compiled once.
 
-    Begin a phase (START), look at other rows (LOOK), take a trial (TAKE); sweep and proceed until something else is to be
-    done (ADVANCE), or only up to the next sweep, which is made outside (PROCEED).
+    Begin a phase (START), look at other rows (LOOK), take a trial (TAKE); sweep and proceed until something else is to
+    be done (ADVANCE), or only up to the next sweep, which is made outside (PROCEED).
     """
     if task == START:
         _start(fixed, desk)
