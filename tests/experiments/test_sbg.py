@@ -8,7 +8,8 @@ import pytest
 import reluflow as rf
 from helpers.doctor import fill, put
 from reluflow.dynamics import agreement, descend, flow
-from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
+from reluflow.experiments.core.moments import at_times
+from reluflow.experiments.sbg.common import spread_epochs, start, train
 from reluflow.experiments.sbg.digits import look
 from reluflow.experiments.sbg.f1 import linear_agreement
 from reluflow.experiments.sbg.regimes import angle, largest_turn, rebuilt, regimes
@@ -212,7 +213,7 @@ def test_training_stops_when_all_is_right_and_the_loss_small(problem):
 def test_sampled_flow_is_the_flow(problem):
     run = flow(problem, {"time": 3.0}, rtol=1e-9)
     times = [0.0, 0.3, 1.7]
-    found = sampled(run, times)
+    found = at_times(run, times)
     assert np.allclose(found.time, times)
     fine = descend(problem, step=1e-4, steps=17000, record=[0, 3000, 17000])
     # Euler steps of 1e-4 are off by about that.

@@ -15,7 +15,8 @@ from ...margins import clusters, max_margin
 from ...problem import Dataset, Network, NotSeparable
 from ...problem.types import Array
 from ..core.experiment import Numbers, Tell
-from .common import sampled, spread_epochs, start, train
+from ..core.moments import at_times
+from .common import spread_epochs, start, train
 
 _PARTS = ("train", "test")
 
@@ -159,7 +160,7 @@ def _flow(name: str, images: int | None, parameters: Mapping[str, Any]) -> Numbe
     return {
         "epochs": epochs,
         "samples": data.n,
-        **look(sampled(exact, [epoch * number for number in epochs]), test),
+        **look(at_times(exact, [epoch * number for number in epochs]), test),
     }
 
 
