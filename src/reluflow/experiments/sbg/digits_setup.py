@@ -116,6 +116,13 @@ def says_separable(found: Numbers) -> str:
     )
 
 
+def says_why(numbers: Numbers, name: str) -> str:
+    """Say what may make the neurons of a pair part again, from what was found out about its images."""
+    if numbers["separable"][name]["all"]["separable"]:
+        return "a line separates these images"
+    return "no line separates these images, so that a net which is not linear fits them better"
+
+
 def plot_curve(panel: Any, found: Numbers, key: str, name: str, text: str = "", first: int = 1, **look: Any) -> None:
     """Draw mean and range of one quantity by epoch, from the first one given on, in the colour of the data."""
     low, mean, high = (np.asarray(found[key][which], dtype=float) for which in ("low", "mean", "high"))

@@ -20,6 +20,7 @@ from .digits_setup import (
     plot_curve,
     plot_flow,
     says_separable,
+    says_why,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ def _check_long(numbers: Numbers) -> list[Expectation]:
     small, found = numbers["cases"]["small"], []
     for name in [name for name in long_pairs(numbers) if name in _NAMES]:
         one, last = small[name], small[name]["epochs"][-1]
-        left = [e for e, share in zip(one["epochs"], one["train"]["mean"], strict=True) if e >= 1 and share > 0.05]
+        high = [share > 0.05 for share in one["train"]["mean"]]
+        left = [e for k, e in enumerate(one["epochs"]) if e >= 1 and all(high[k:])]
+        when = f"above 5 % from epoch {left[0]} on" if left else "not above 5 % in the end"
         data = numbers["separable"][name]["all"]
         found += [
             is_so(
@@ -147,8 +150,7 @@ def _check_long(numbers: Numbers) -> list[Expectation]:
                 f"to epoch {last} (mean of the starts).",
                 float(one["train"]["mean"][-1]),
                 0.01,
-                "no line separates these images, so a linear classifier cannot fit them and the neurons part again: "
-                f"the mean share is above 5 % from epoch {left[0] if left else 'none'} on, accuracy rises from "
+                f"{says_why(numbers, name)}. The mean share is {when}, accuracy goes from "
                 f"{at_epoch(one, 'train_right', numbers['judged']['small']):.4f} to "
                 f"{one['train_right']['mean'][-1]:.4f}, and in the end {one['test_sign']['mean'][-1]:.2%} of the test "
                 "points have another sign than the linear classifier.",
@@ -250,7 +252,9 @@ def plot(numbers: Numbers) -> Figure:
         )
     plot_flow(axes[0, 0], numbers, "test")
     axes[0, 0].legend(fontsize=7, loc="upper right")
-    axes[0, 2].text(0.5, 0.5, "all of them are 1", transform=axes[0, 2].transAxes, ha="center", color="#555555")
+    least = min(float(np.min(numbers["cases"]["large"][name][part]["low"])) for name in _NAMES for part in _WORDS)
+    words = "all of them are 1" if least == 1.0 else f"the smallest is {least:.4g}"
+    axes[0, 2].text(0.5, 0.5, words, transform=axes[0, 2].transAxes, ha="center", color="#555555")
     _plot_long(axes[1, 0], numbers)
     _plot_ladder(axes[1, 1], numbers)
     _plot_table(axes[1, 2], numbers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...report.panels import sheet
 from ..core.experiment import Expectation, Numbers, at_least, at_most
-from .digits_setup import at_epoch, label, long_pairs, plot_curve, plot_flow
+from .digits_setup import at_epoch, label, long_pairs, plot_curve, plot_flow, says_why
 from .f2 import EXPERIMENT as OUTSIDE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def check(numbers: Numbers) -> list[Expectation]:
                 f"{label(name)}: {word} stays small when training goes on to epoch {small[name]['epochs'][-1]} (mean).",
                 float(small[name][key]["mean"][-1]),
                 bound,
-                "no line separates these images: see SBG-F6.",
+                f"{says_why(numbers, name)}: see SBG-F6.",
             )
             for name in long_pairs(numbers)
         ]
