@@ -276,21 +276,21 @@ def _plot_long(panel: Any, numbers: Numbers) -> None:
     panel.set(xscale="log", xlabel="epoch (few images: as many steps)", ylabel="share of training points")
     words = "separable" if numbers["separable"][name]["all"]["separable"] else "not separable"
     panel.set_title(f"(a) continued, digits {name}: {words}", fontsize=10)
-    panel.legend(fontsize=7, loc="upper left")
+    panel.legend(fontsize=7, loc="center left")
 
 
 def _plot_ladder(panel: Any, numbers: Numbers) -> None:
     for name, rungs in numbers["ladder"].items():
         k = KINDS[name]
         scales = [rung["scale"] for rung in rungs]
-        for key, fill in (("test", "full"), ("test_sign", "none")):
+        for key, fill, style in (("test", "full", STYLES[k]), ("test_sign", "none", ":")):
             heights = [float(rung[key]["mean"][-1]) for rung in rungs]
             words = f"{label(name)}: {'outside, 2 r' if key == 'test' else 'sign not linear'}"
             panel.plot(
                 scales,
                 heights,
                 color=COLOURS[k],
-                ls=STYLES[k],
+                ls=style,
                 marker=MARKS[k],
                 ms=5,
                 fillstyle=fill,
