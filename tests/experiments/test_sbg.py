@@ -89,6 +89,7 @@ def test_f2(trial):
     small = ("cases", "small", "3/5")
     doctored = {
         "flow-gaussian": put("flow", "gaussian", "test", -1, value=0.2),
+        "flow-0/1": put("flow", "0/1", "test", -1, value=0.2),
         "std-0.001": put("cases", "paper", "3/5", "test", "mean", -1, value=0.05),
         "premise-3/5": put("separable", "3/5", "all", value=NOT_SEPARABLE),
         "long-3/5": put(*small, "train", "mean", -1, value=0.5),
@@ -122,7 +123,8 @@ def test_f7(trial):
         "angle-trend": put("cases", "small", "3/5", "angle", "mean", 6, value=50.0),
         "ratio-large": put("cases", "large", "gaussian", "ratio", "low", 2, value=0.1),
         "angle-large": put("cases", "large", "gaussian", "angle", "low", 2, value=10.0),
-        "flow": put("flow", "gaussian", "ratio", -1, value=1.0),
+        "flow-gaussian": put("flow", "gaussian", "ratio", -1, value=1.0),
+        "flow-0/1": put("flow", "0/1", "ratio", -1, value=1.0),
         "ratio-long-3/5": put("cases", "small", "3/5", "ratio", "mean", -1, value=0.1),
         "angle-long-3/5": put("cases", "small", "3/5", "angle", "mean", -1, value=10.0),
     }
