@@ -222,7 +222,7 @@ def _check_flow(numbers: Numbers) -> list[Expectation]:
         at_most(
             f"flow-{name}",
             f"{label(name)}: the flow from the first small start, on the same {found['samples']} points, has the same "
-            f"share after epoch {epoch} (difference from the mean of SGD, test points; the flow to a relative tolerance of "
+            f"share after epoch {epoch} (difference from the mean of SGD, test points; relative tolerance "
             f"{found['rtol']:g}).",
             abs(float(found["test"][-1]) - at_epoch(small[name], "test", epoch)),
             0.01,
@@ -329,9 +329,9 @@ EXPERIMENT = Experiment(
     caption="Top: share of training (thin) and test points x (thick) with |(mean w - mean u).x| < 2 r |x|, r the "
     "radius of the clusters, by epoch of SGD; Gaussian data and all images of two pairs of MNIST digits, mean and "
     "range of the starts; dotted in (a) the flow on the same points. Bottom left: the small initialisation continued "
-    "on 3/5, which no line separates: share outside with 2 r (Theorem 5.1) and r (Eq. 6), share whose sign is truly not linear, "
-    "accuracy; dotted black the same on a subset that can be separated; the vertical line is the end of panel (a). "
-    "Bottom middle: shares after training against the size of the initial weights. Bottom right: which data a line "
+    "on 3/5, which no line separates: share outside with 2 r (Theorem 5.1) and r (Eq. 6), share whose sign is truly "
+    "not linear, accuracy; dotted black the same on a subset that can be separated; the vertical line is the end of "
+    "panel (a). Bottom middle: shares after training against the size of the initial weights. Bottom right: which data a line "
     "through 0 separates, with its margin, and accuracies.",
     run=run,
     check=check,
