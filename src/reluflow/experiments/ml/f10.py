@@ -14,5 +14,5 @@ EXPERIMENT = replace(
     check=check,
     parameters={**ZERO_ONE.parameters, "data": "mnist:digits=3/8"},
     quick={**ZERO_ONE.quick, "data": "digits:pair=3/8"},
-    minutes=8.0,
+    minutes=7.0,
 )

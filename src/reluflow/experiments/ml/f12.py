@@ -113,5 +113,5 @@ EXPERIMENT = Experiment(
         Choice("relative tolerance of the flow", "1e-4", "far below what steps with batches differ by"),
         Choice("batches", "without replacement, the last of an epoch is smaller", "not said"),
     ),
-    minutes=3.0,
+    minutes=4.0,
 )

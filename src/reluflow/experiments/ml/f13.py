@@ -59,5 +59,5 @@ EXPERIMENT = replace(
         Choice("epochs", "100", "the axis is not legible; the loss is small by then"),
         Choice("output weights", "+1 or -1, drawn with fair signs", "stated; the draw is ours"),
     ),
-    minutes=1.0,
+    minutes=3.0,
 )

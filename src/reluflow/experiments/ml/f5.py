@@ -45,5 +45,5 @@ EXPERIMENT = Experiment(
         Choice("precision", "float32 for descent, float64 for the flow", "the default of common frameworks"),
         Choice("relative tolerance of the flow", "1e-4", "far below the difference that a step of descent makes"),
     ),
-    minutes=8.0,
+    minutes=7.0,
 )
