@@ -150,5 +150,5 @@ EXPERIMENT = Experiment(
     quick=QUICK,
     ours=("mean-draws", "fitted", "flow"),
     unstated=UNSTATED,
-    minutes=8,
+    minutes=3,
 )
