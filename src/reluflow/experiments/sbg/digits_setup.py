@@ -51,7 +51,7 @@ QUICK: dict[str, Any] = {
     "long": {"3/5": 300},
     "subset_long": {"3/5": 600},
     "ladder": {"scales": [1e-6, 1e-2, 1.0], "step": 1e-2, "epochs": 20, "starts": 1},
-    "flow": {"gaussian": 1e-4, "0/1": 1e-3},
+    "flow": {"gaussian": 1e-4, "0/1": 1e-4},
     "records": 12,
 }
 UNSTATED = (
