@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...report.panels import sheet
 from ..core.experiment import Expectation, Numbers, at_most, is_so
-from .digits_setup import at_epoch, label, long_pairs, pairs_of, plot_curve, plot_flow, says_separable, says_why
+from .digits_setup import at_epoch, label, long_pairs, pairs_of, plot_curve, says_separable, says_why
 from .f2 import EXPERIMENT as OUTSIDE
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ def plot(numbers: Numbers) -> Figure:
         for panel, part in zip(axes[row], _PARTS, strict=True):
             for name in pairs_of(numbers):
                 plot_curve(panel, numbers["cases"][case][name], part, name, label(name))
-            if case == "small":
-                plot_flow(panel, numbers, part, pairs_of(numbers))
             panel.axhline(0.01, color="#666666", ls=":", lw=1.0)
             panel.axvline(numbers["judged"]["small"], color="#666666", ls=":", lw=1.0)
             panel.set(xlabel="epoch", ylabel="share outside", title=f"{_PARTS[part]}, {words} for training")
@@ -86,9 +84,8 @@ EXPERIMENT = replace(
     id="SBG-F6",
     title="The classifier becomes linear on the data for every pair of digits",
     caption="As SBG-F2, small initialisation, for six pairs of MNIST digits; mean and range of the starts. Above: "
-    "trained on all images, as in the paper, with the flow from the first start on the same images (dotted); the pairs "
-    "that no line separates are trained on beyond the epoch that is judged (vertical line) and leave the linear "
-    "region. Below: trained on a subset of each pair. Dotted across: 1 %.",
+    "trained on all images, as in the paper; the pairs that no line separates are trained on beyond the epoch that is "
+    "judged (vertical line) and leave the linear region. Below: trained on a subset of each pair. Dotted across: 1 %.",
     check=check,
     plot=plot,
     implied=("premise-*",),
