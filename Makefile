@@ -96,7 +96,7 @@ sweep: $(DEV)  ## the worked sweep of docs/sweep.md and its pictures (half an ho
 	$(PY) -m reluflow sweep plot docs/sweep/hinted --x scale --y H --color linear --out docs/sweep/linear.png
 	$(PY) -m reluflow sweep plot docs/sweep/hinted --x scale --y margin --color H --out docs/sweep/margin.png
 
-reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (hours; goes on where it was stopped)
+reproduce: $(DEV) $(TORCH)  ## figures and tables of the papers, in full (about an hour on two cores; goes on where it was stopped)
 	$(PY) -m reluflow data fetch mnist
 	$(PY) -m reluflow reproduce --all --jobs 2 --out docs/reproduction
 

@@ -163,6 +163,8 @@ def test_f4(trial):
 
 def test_teacher_and_slice():
     data, t = teacher_data(40, 3, PARAMETERS), teacher()
+    few = teacher_data(10, 3, PARAMETERS)
+    assert np.array_equal(few.X, data.X[:10]), "LL-TAB1 says that the sizes are nested"
     assert np.linalg.norm(t) == pytest.approx(1.0)
     assert (data.signed[:, :DIMENSION] @ t).min() >= PARAMETERS["tau"]
     w = max_margin(data).w

@@ -8,7 +8,8 @@ import pytest
 import reluflow as rf
 from helpers.doctor import fill, put
 from reluflow.dynamics import agreement, descend, flow
-from reluflow.experiments.sbg.common import sampled, spread_epochs, start, train
+from reluflow.experiments.core.moments import at_times
+from reluflow.experiments.sbg.common import spread_epochs, start, train
 from reluflow.experiments.sbg.digits import look
 from reluflow.experiments.sbg.f1 import linear_agreement
 from reluflow.experiments.sbg.regimes import angle, largest_turn, rebuilt, regimes
@@ -88,6 +89,7 @@ def test_f2(trial):
     small = ("cases", "small", "3/5")
     doctored = {
         "flow-gaussian": put("flow", "gaussian", "test", -1, value=0.2),
+        "flow-0/1": put("flow", "0/1", "test", -1, value=0.2),
         "std-0.001": put("cases", "paper", "3/5", "test", "mean", -1, value=0.05),
         "premise-3/5": put("separable", "3/5", "all", value=NOT_SEPARABLE),
         "long-3/5": put(*small, "train", "mean", -1, value=0.5),
@@ -121,7 +123,8 @@ def test_f7(trial):
         "angle-trend": put("cases", "small", "3/5", "angle", "mean", 6, value=50.0),
         "ratio-large": put("cases", "large", "gaussian", "ratio", "low", 2, value=0.1),
         "angle-large": put("cases", "large", "gaussian", "angle", "low", 2, value=10.0),
-        "flow": put("flow", "gaussian", "ratio", -1, value=1.0),
+        "flow-gaussian": put("flow", "gaussian", "ratio", -1, value=1.0),
+        "flow-0/1": put("flow", "0/1", "ratio", -1, value=1.0),
         "ratio-long-3/5": put("cases", "small", "3/5", "ratio", "mean", -1, value=0.1),
         "angle-long-3/5": put("cases", "small", "3/5", "angle", "mean", -1, value=10.0),
     }
@@ -212,7 +215,7 @@ def test_training_stops_when_all_is_right_and_the_loss_small(problem):
 def test_sampled_flow_is_the_flow(problem):
     run = flow(problem, {"time": 3.0}, rtol=1e-9)
     times = [0.0, 0.3, 1.7]
-    found = sampled(run, times)
+    found = at_times(run, times)
     assert np.allclose(found.time, times)
     fine = descend(problem, step=1e-4, steps=17000, record=[0, 3000, 17000])
     # Euler steps of 1e-4 are off by about that.

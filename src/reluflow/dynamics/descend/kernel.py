@@ -85,20 +85,17 @@ def visit(
     both: bool,
     z: Any,
     s: Any,
+    at: Any,
 ) -> None:
-    """One step with each sample of ``order``, one after the other; ``V`` is W transposed, ``z`` and ``s`` are buffers.
+    """One step with each sample of ``order``, one after the other; ``V`` is W transposed, the last three are buffers.
 
     A row of V is one feature of all neurons: what a sample does not have (the dark pixels of an image) costs nothing.
+    ``at``, one longer than a sample, takes the features that it has.
     """
     one = slope * 0 + 1
     for i in order:
-        z[:] = 0
-        for k in range(V.shape[0]):
-            x = X[i, k]
-            if x != 0:
-                row = V[k]
-                for j in range(z.size):
-                    z[j] += x * row[j]
+        count = _present(X[i], at)
+        _preactivations(V, X[i], at, count, z)
         margin = 0.0
         for j in range(z.size):
             margin += a[j] * max(z[j], slope * z[j])
@@ -112,12 +109,37 @@ def visit(
             s[j] = a[j] * g
             if both:
                 a[j] += z[j] * g  # w_j . D_j, since D_j is g times the sample
-        for k in range(V.shape[0]):
-            x = X[i, k]
-            if x != 0:
-                row = V[k]
-                for j in range(z.size):
-                    row[j] += x * s[j]
+        for k in at[:count]:
+            x, row = X[i, k], V[k]
+            for j in range(z.size):
+                row[j] += x * s[j]
+
+
+@_jit
+def _present(x: Any, at: Any) -> int:
+    """Write down where x is not 0, without a branch; returns how many places these are."""
+    count = 0
+    for k in range(x.size):
+        at[count] = k
+        count += x[k] != 0
+    return count
+
+
+@_jit
+def _preactivations(V: Any, x: Any, at: Any, count: int, z: Any) -> None:
+    """Sum of the rows of V with the factors x, over the places given; four at a time, so that z is read less often."""
+    z[:] = 0
+    whole = count - count % 4
+    for m in range(0, whole, 4):
+        k0, k1, k2, k3 = at[m], at[m + 1], at[m + 2], at[m + 3]
+        x0, x1, x2, x3 = x[k0], x[k1], x[k2], x[k3]
+        v0, v1, v2, v3 = V[k0], V[k1], V[k2], V[k3]
+        for j in range(z.size):
+            z[j] += x0 * v0[j] + x1 * v1[j] + x2 * v2[j] + x3 * v3[j]
+    for k in at[whole:count]:
+        x0, v0 = x[k], V[k]
+        for j in range(z.size):
+            z[j] += x0 * v0[j]
 
 
 @_jit

@@ -77,6 +77,7 @@ class Stepper:
             self.XT = np.ascontiguousarray(self.X.T)
         else:
             self.Xb, self.yb = np.empty((m, self.X.shape[1]), dtype), np.empty(m, dtype)
+            self.at = np.empty(self.X.shape[1] + 1, np.intp)
 
     def advance(self, until_log_loss: float = -math.inf, most: int = 1) -> float:
         """Take one step and return the log of the loss before it, or nan where it was not asked for.
@@ -118,7 +119,7 @@ class Stepper:
         chosen = self._next(most)
         exponential, both = problem.loss.name == "exponential", problem.train == "both"
         how = (self.slope, self.kink, self.plan.step, exponential, both)
-        visit(state.W.T, state.a, self.X, self.y, chosen, *how, self.P, self.G)
+        visit(state.W.T, state.a, self.X, self.y, chosen, *how, self.P, self.G, self.at)
         state.iteration += chosen.size
         state.log_time = math.log(state.iteration) + math.log(self.plan.step)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -145,7 +146,13 @@ def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
 
 def code_version(one: Experiment) -> str:
     """Return the hash of the code that computes the numbers of an experiment."""
-    return version_of(one.run)
+    return _version(one.run)
+
+
+@cache
+def _version(run: Callable[..., Numbers]) -> str:
+    """Read the code once a process: the pages ask for all experiments after each that ends."""
+    return version_of(run)
 
 
 def reached(one: Experiment) -> list[Definition]:

@@ -26,6 +26,7 @@ UNSTATED = (
         "the paper says raised; with 0.01 / L the loss diverges",
     ),
     Choice("end", "smallest margin near 100", "not given; the boundary has settled by then"),
+    Choice("points of different sizes", "nested: a smaller set is the beginning of the larger ones", "not said"),
     Choice("plane of LL-F4", "the teacher and a random direction orthogonal to it", "the paper says: through 0"),
     Choice(
         "draws", "the first one shown; 20 for the averages", "the paper shows one; errors scatter by several points"
@@ -149,5 +150,5 @@ EXPERIMENT = Experiment(
     quick=QUICK,
     ours=("mean-draws", "fitted", "flow"),
     unstated=UNSTATED,
-    minutes=8,
+    minutes=3,
 )

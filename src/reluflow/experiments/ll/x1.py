@@ -310,5 +310,5 @@ EXPERIMENT = Experiment(
             "a limit not confirmed", "counts as not reached", "it is then known to lie above, or is marked undecided"
         ),
     ),
-    minutes=14,
+    minutes=8,
 )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...data import dataset
 from ...problem import Dataset, Problem, initialize
 from ...problem.types import Array
 
@@ -17,14 +16,6 @@ def problem_of(data: Dataset, parameters: Mapping[str, Any], seed: int) -> Probl
     """Return mean exponential loss from Gaussian weights in both layers: unbalanced, as in the paper."""
     net = initialize(data.d, int(parameters["width"]), "gaussian", float(parameters["scale"]), seed=seed)
     return Problem(data, net, "exponential", "mean")
-
-
-def thinned(name: str, count: int | None = None) -> Dataset:
-    """Read a pair of digits, not centred; every k-th image, so that about ``count`` are left, or all of them."""
-    raw = dataset(name)
-    if count is None or count >= raw.n:
-        return raw
-    return raw.subset(np.unique(np.linspace(0, raw.n - 1, count).round().astype(np.intp)))
 
 
 def spread(steps: int, count: int) -> list[int]:

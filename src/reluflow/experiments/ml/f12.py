@@ -22,11 +22,11 @@ def check(numbers: Numbers) -> list[Expectation]:
         *check_end(numbers, 20.0),
         at_most(
             "flow-drop",
-            f"The exact flow on {numbers['flow']['samples']} of the images loses 1 % of its loss in the same epoch "
-            f"(relative difference; descent {drops[0]:.1f}, flow {drops[1]:.1f}).",
+            "The exact flow from the same start on the same images loses 1 % of its loss in the same epoch (relative "
+            f"difference; descent {drops[0]:.1f}, flow {drops[1]:.1f}).",
             abs(drops[1] / drops[0] - 1),
-            0.1,
-            "Other images have other class sums, hence the 10 %.",
+            0.02,
+            "As in ML-F5, although steps with batches are noisier.",
         ),
         is_so(
             "flow-directions",
@@ -79,8 +79,7 @@ EXPERIMENT = Experiment(
     title="Both layers trained: first only directions change, then norms and loss",
     caption="Loss, sum of the changes of the squared norms (left axis), sum of the changes of the directions (right "
     "axis), each with full gradients. Left: at the ends of epochs of stochastic descent. Right: along the exact flow "
-    "from the same start on as many of the images as its title says; an epoch is as much time; it jumps where an "
-    "activation changes.",
+    "from the same start on the same images; an epoch is as much time; it jumps where an activation changes.",
     run=run,
     check=check,
     plot=plot,
@@ -95,8 +94,7 @@ EXPERIMENT = Experiment(
         "every": 3,
         "seed": 0,
         "dtype": "float32",
-        "flow_samples": 500,
-        "flow_rtol": 1e-6,
+        "flow_rtol": 1e-4,
     },
     quick={
         "data": "digits:pair=0/1",
@@ -105,7 +103,6 @@ EXPERIMENT = Experiment(
         "epochs": 900,
         "every": 10,
         "dtype": "float64",
-        "flow_samples": 400,
     },
     implied=("euler",),
     ours=("flow-*",),
@@ -113,7 +110,8 @@ EXPERIMENT = Experiment(
         *BOTH_LAYERS,
         Choice("digits", "0 (negative) and 1 (positive)", "those of the main experiment"),
         Choice("epochs", "900, every third measured", "the axis is not legible; the loss is small by then"),
+        Choice("relative tolerance of the flow", "1e-4", "far below what steps with batches differ by"),
         Choice("batches", "without replacement, the last of an epoch is smaller", "not said"),
     ),
-    minutes=3.0,
+    minutes=4.0,
 )

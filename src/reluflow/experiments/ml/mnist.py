@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...data import dataset
 from ...dynamics import Trajectory, align, descend, flow
 from ...problem import Dataset, Problem
 from ...problem.types import Array
-from ...report.panels import COLOURS, band, curve, image
+from ...report.panels import COLOURS, band, image
 from ...sectors import class_sums
 from ..core.experiment import Expectation, Numbers, Tell, at_least, at_most, between, equals
-from .common import crossing, problem_of, spread, thinned
+from ..core.moments import at_times
+from .common import crossing, problem_of, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,15 +25,16 @@ _ALIGNED = 0.95  # cosine of the mean neurons with the class sums from which the
 _SMALL = 0.01  # margins up to which the exact early phase is compared with descent
 _ROWS = 1000  # of the Gram matrix at a time
 _SHOWN = 60  # images a class in the picture of the Gram matrix
+_FLOW: dict[str, Any] = {"color": "black", "ls": ":", "lw": 2.0, "label": "exact flow"}
 
 
 def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
-    """Descend on all images; the exact early phase of the same start; the whole flow on some of the images."""
-    raw = thinned(parameters["data"])
+    """Descend on all images; the exact early phase of the same start, and the whole flow from it."""
+    raw = dataset(parameters["data"])
     data = raw.centered()
     problem = problem_of(data, parameters, parameters["seed"])
     steps = int(parameters["steps"])
-    trained = _descent(problem, parameters, lambda k: tell(0.9 * k / steps))
+    trained = _descent(problem, parameters, lambda k: tell(0.85 * k / steps))
     plus, minus = class_sums(data)
     found: Numbers = {
         "name": data.name,
@@ -45,21 +48,23 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
         "cos_sums": float(plus @ minus / np.linalg.norm(plus) / np.linalg.norm(minus)),
         "pairs": pair_shares(data),
         "gram": _gram(data),
-        "descent": {**_curves(trained), "start_cosine": float(np.nanmax(np.abs(_to_sums(trained)[0])))},
+        "rtol": parameters["flow_rtol"],
+        "descent": {**_curves(trained, parameters), "start_cosine": float(np.nanmax(np.abs(_to_sums(trained)[0])))},
         "images": _images(raw, trained),
         "early": _early(problem, trained),
     }
-    tell(0.93)
-    found["few"] = _few(parameters, trained)
+    tell(0.87)
+    exact = flow(problem, {"time": float(trained.time[-1])}, rtol=float(parameters["flow_rtol"]), progress=False)
+    found["flow"] = _curves(at_times(exact, trained.time), parameters)
     return found
 
 
-def _descent(problem: Problem, parameters: Mapping[str, Any], told: Any, dtype: Any = None) -> Trajectory:
+def _descent(problem: Problem, parameters: Mapping[str, Any], told: Callable[[int], None]) -> Trajectory:
     return descend(
         problem,
         step=float(parameters["step"]),
         steps=int(parameters["steps"]),
-        dtype=dtype or parameters["dtype"],
+        dtype=parameters["dtype"],
         record=spread(int(parameters["steps"]), int(parameters["records"])),
         callback=lambda k, _net: told(k),
         progress=False,
@@ -70,13 +75,13 @@ def _to_sums(run: Trajectory) -> Array:
     return run.measures.cosines(*class_sums(run.problem.data))
 
 
-def _curves(run: Trajectory) -> Numbers:
-    """Alignment of every group, loss, stable rank, squared spectral norm at the records; times are not included."""
+def _curves(run: Trajectory, parameters: Mapping[str, Any]) -> Numbers:
+    """Alignment of every group, loss, stable rank, squared spectral norm at the records, by iteration of descent."""
     every = _to_sums(run)
     groups = [np.where(run.signs == sign, every, np.nan) for sign in (1, -1)]
     singular = np.array([np.linalg.norm(W, 2) ** 2 for W in run.W])
     return {
-        "iteration": run.settings["iteration"],
+        "iteration": np.rint(run.time / float(parameters["step"])).astype(int),
         "cosine": run.measures.group_cosines(*class_sums(run.problem.data)),
         "lowest": np.stack([np.nanmin(group, axis=1) for group in groups], axis=1),
         "highest": np.stack([np.nanmax(group, axis=1) for group in groups], axis=1),
@@ -141,31 +146,6 @@ def _early(problem: Problem, trained: Trajectory) -> Numbers:
         "last_event": float(exact.last_event.max() / trained.settings["step"]),
         "iteration": iteration[kept],
         "cosine": path.measures.group_cosines(*class_sums(problem.data)),
-    }
-
-
-def _few(parameters: Mapping[str, Any], trained: Trajectory) -> Numbers:
-    """Descent and the whole flow from the same start on some of the images."""
-    data = thinned(parameters["data"], int(parameters["flow_samples"])).centered()
-    problem = problem_of(data, parameters, parameters["seed"])
-    descent = trained if data.n == trained.problem.data.n else _descent(problem, parameters, lambda _: None, "float64")
-    end, step = float(descent.time[-1]), float(parameters["step"])
-    exact = flow(problem, {"time": end}, rtol=1e-6, progress=False)
-    drop = flow(problem, {"loss": 0.99 * float(descent.loss[0]), "time": end}, rtol=1e-6, progress=False)
-    sums = class_sums(data)
-    return {
-        "samples": data.n,
-        "descent": {
-            "iteration": descent.settings["iteration"],
-            "loss": descent.loss,
-            "cosine": descent.measures.group_cosines(*sums),
-        },
-        "flow": {
-            "iteration": exact.time / step,
-            "loss": exact.loss,
-            "cosine": exact.measures.group_cosines(*sums),
-            "drop": float(drop.time[-1] / step) if drop.loss[-1] <= 0.991 * drop.loss[0] else float("nan"),
-        },
     }
 
 
@@ -336,13 +316,12 @@ def _check_ranks(descent: Mapping[str, Any]) -> list[Expectation]:
 
 
 def _check_flow(numbers: Numbers) -> list[Expectation]:
-    early, few = numbers["early"], numbers["few"]
+    early, descent, whole = numbers["early"], numbers["descent"], numbers["flow"]
     exact = np.asarray(early["cosine"], dtype=np.float64)
-    apart = np.abs(np.asarray(numbers["descent"]["cosine"], dtype=np.float64)[: len(exact)] - exact)
-    descent, whole = few["descent"], few["flow"]
-    fallen = crossing(descent["iteration"], descent["loss"], 0.99)
-    some = f"on {few['samples']} of the images"
+    apart = np.abs(np.asarray(descent["cosine"], dtype=np.float64)[: len(exact)] - exact)
+    drops = [crossing(found["iteration"], found["loss"], 0.99) for found in (descent, whole)]
     cosines_end = [np.asarray(found["cosine"][-1], dtype=np.float64) for found in (descent, whole)]
+    same = f"on the same {numbers['samples']} images"
     return [
         at_most(
             "flow-early",
@@ -353,20 +332,20 @@ def _check_flow(numbers: Numbers) -> list[Expectation]:
         ),
         at_most(
             "flow-drop",
-            f"The exact flow from the same start loses 1 % of its loss at the same time as descent, {some} (relative "
-            "difference).",
-            abs(float(whole["drop"]) / fallen - 1),
+            f"The exact flow from the same start, {same}, loses 1 % of its loss at the same time as descent (relative "
+            f"difference; iteration {drops[0]:.1f} of descent, {drops[1]:.1f} of the flow).",
+            abs(drops[1] / drops[0] - 1),
             0.02,
         ),
         at_most(
             "flow-end",
-            f"The flow and descent end at the same loss, {some} (difference of the logarithms).",
+            f"The flow and descent end at the same loss, {same} (difference of the logarithms).",
             abs(float(np.log(whole["loss"][-1] / descent["loss"][-1]))),
             0.05,
         ),
         at_most(
             "flow-cosine",
-            f"They end with the same alignment, {some} (largest difference of the two cosines).",
+            f"They end with the same alignment, {same} (largest difference of the two cosines).",
             float(np.abs(cosines_end[0] - cosines_end[1]).max()),
             0.02,
         ),
@@ -399,14 +378,14 @@ def plot(numbers: Numbers) -> Figure:
 
 
 def _plot_alignment(axes: npt.NDArray[Any], numbers: Numbers) -> None:
-    descent, early = numbers["descent"], numbers["early"]
+    descent, exact = numbers["descent"], numbers["flow"]
     for side, sign in enumerate("+-"):
         low, mean, high = (
             np.asarray(descent[key], dtype=np.float64)[:, side] for key in ("lowest", "cosine", "highest")
         )
         band(axes[side], descent["iteration"], low, mean, high, side, "mean neuron (band: all)")
-        exact = np.asarray(early["cosine"], dtype=np.float64)[:, side]
-        axes[side].plot(early["iteration"], exact, color="black", ls=":", lw=2.0, label="exact, small weights")
+        cosine = np.asarray(exact["cosine"], dtype=np.float64)[:, side]
+        axes[side].plot(exact["iteration"], cosine, **_FLOW)
         axes[side].set(ylim=(-0.45, 1.08), ylabel=f"cosine with $x_{sign}$")
         axes[side].legend(fontsize=7, loc="lower right")
     axes[0].set_title("alignment with the class sums")
@@ -415,16 +394,14 @@ def _plot_alignment(axes: npt.NDArray[Any], numbers: Numbers) -> None:
 
 
 def _plot_convergence(axes: npt.NDArray[Any], numbers: Numbers) -> None:
-    descent, few = numbers["descent"], numbers["few"]
-    curve(axes[0], descent["iteration"], descent["loss"], 0, "descent, all")
-    curve(axes[0], few["descent"]["iteration"], few["descent"]["loss"], 2, f"descent, {few['samples']} images")
-    axes[0].plot(few["flow"]["iteration"], few["flow"]["loss"], color="black", ls=":", lw=2.0, label="flow, the same")
+    descent, exact = numbers["descent"], numbers["flow"]
+    for panel, key, colour in zip(axes, ("loss", "rank", "norm"), (0, 3, 4), strict=True):
+        panel.plot(descent["iteration"], descent[key], color=COLOURS[colour], lw=1.6, label="descent")
+        panel.plot(exact["iteration"], exact[key], **_FLOW)
     axes[0].set(title="loss, stable rank, norm", ylabel="loss", ylim=(-0.05, 1.1))
     axes[0].legend(fontsize=7)
-    axes[1].plot(descent["iteration"], descent["rank"], color=COLOURS[3], lw=1.6)
     axes[1].axhline(1.0, color="black", lw=0.6, ls="--")
     axes[1].set(yscale="log", ylabel=r"$|W|_F^2/|W|_2^2$")
-    axes[2].plot(descent["iteration"], descent["norm"], color=COLOURS[4], lw=1.6)
     axes[2].set(ylabel=r"$|W|_2^2$", xlabel="iteration")
     axes[2].locator_params(axis="x", nbins=4)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,20 +51,3 @@ def spread_epochs(last: int, count: int) -> list[int]:
 def accuracy(net: Network, data: Dataset) -> float:
     """Share of the points that get the right sign."""
     return float((net.margins(data) > 0).mean())
-
-
-def sampled(run: Trajectory, times: Iterable[float]) -> Trajectory:
-    """Return the run with records at the times given, which it must cover, instead of its own."""
-    moments = list(times)
-    nets = [run.at(time=moment) for moment in moments]
-    with np.errstate(divide="ignore"):
-        log_time = np.log(moments)
-    return replace(
-        run,
-        log_time=log_time,
-        log_loss=np.array([run.problem.log_loss(net) for net in nets]),
-        directions=np.stack([net.directions for net in nets]),
-        log_norms=np.stack([net.log_norms for net in nets]),
-        log_outs=np.stack([net.log_outs for net in nets]),
-        signs=np.stack([np.sign(net.a) for net in nets]),
-    )

@@ -15,7 +15,8 @@ from ...margins import clusters, max_margin
 from ...problem import Dataset, Network, NotSeparable
 from ...problem.types import Array
 from ..core.experiment import Numbers, Tell
-from .common import sampled, spread_epochs, start, train
+from ..core.moments import at_times
+from .common import spread_epochs, start, train
 
 _PARTS = ("train", "test")
 
@@ -52,13 +53,15 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
             problem = start(data, job.scale, seed, parameters)
             looks.append(look(train(problem, job.step, list(job.epochs), seed), test))
             done += _cost(job) / job.starts
-            tell(0.95 * done / whole)
+            tell(0.9 * done / whole)
         found = {"epochs": job.epochs, "samples": data.n, "scale": job.scale, **_mean(looks)}
         if job.case == "ladder":
             numbers["ladder"].setdefault(job.name, []).append(found)
         else:
             numbers["cases"].setdefault(job.case, {})[job.name] = found
-    numbers["flow"] = {name: _flow(name, count, parameters) for name, count in parameters["flow"].items()}
+    for name, rtol in parameters["flow"].items():
+        numbers["flow"][name] = _flow(name, float(rtol), parameters)
+        tell(0.9 + 0.1 * len(numbers["flow"]) / len(parameters["flow"]))
     return numbers
 
 
@@ -148,18 +151,18 @@ def certified(data: Dataset) -> Numbers:
     return {"samples": data.n, "separable": True, "margin": found.margin, "support": int(found.support.size)}
 
 
-def _flow(name: str, images: int | None, parameters: Mapping[str, Any]) -> Numbers:
-    """Follow the exact flow from the first small start, and look at it when SGD has made its epochs."""
-    data, test = _data(name, parameters, images)
+def _flow(name: str, rtol: float, parameters: Mapping[str, Any]) -> Numbers:
+    """Follow the flow from the first small start on the same points, and look at it when SGD has made its epochs."""
+    data, test = _data(name, parameters, parameters["images"])
     how = parameters["cases"]["small"]
     epochs, epoch = _marks(how["epochs"], parameters["records"]), how["step"] * data.n
-    exact = flow(
-        start(data, how["scale"], 0, parameters), {"time": 1.01 * epoch * epochs[-1]}, rtol=1e-4, progress=False
-    )
+    problem = start(data, how["scale"], 0, parameters)
+    exact = flow(problem, {"time": 1.01 * epoch * epochs[-1]}, rtol=rtol, progress=False)
     return {
         "epochs": epochs,
         "samples": data.n,
-        **look(sampled(exact, [epoch * number for number in epochs]), test),
+        "rtol": rtol,
+        **look(at_times(exact, [epoch * number for number in epochs]), test),
     }
 
 

@@ -111,7 +111,7 @@ def check(numbers: Numbers) -> list[Expectation]:
             "(largest angle, degrees).",
             small["flow"]["turn"],
             1.0,
-            why="both see the same early phase; SGD differs by noise of the order of the step, 0.01.",
+            why="both see the same early phase; SGD differs by noise of the order of the step.",
         ),
         at_most(
             "flow-large",

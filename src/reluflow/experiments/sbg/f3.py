@@ -121,8 +121,7 @@ def check(numbers: Numbers) -> list[Expectation]:
             "predicted (largest angle, degrees).",
             first["flow"]["farthest"],
             0.1,
-            why="theory says 0 in the limit, with an error that falls like 1/log t or its root; SGD, at log t below "
-            "10, cannot come nearer than a degree or so.",
+            why="theory says 0 in the limit, with an error that falls like 1/log t or its root.",
         ),
         equals(
             "flow-agreement",

@@ -54,7 +54,7 @@ def plot(numbers: Numbers) -> Figure:
     panel, grid = axes[0, 1], sampled(net.outputs, (-2.0, 2.0))
     image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr_r")
     lines = panel.contour(*grid, levels=[-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], colors="black", linewidths=0.8)
-    panel.clabel(lines, fontsize=8, fmt="%g")
+    panel.clabel(lines, levels=[-1.0, -0.5, 0.5, 1.0, 2.0], fontsize=8, fmt="%g")  # the others would be cut off
     figure.colorbar(image, ax=panel, shrink=0.85, label="f")
     panel.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title="value of f: kinked, not linear")
     return figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...report.panels import sheet
 from ..core.experiment import Expectation, Numbers, at_most, is_so
-from .digits_setup import at_epoch, label, long_pairs, pairs_of, plot_curve, says_separable
+from .digits_setup import at_epoch, label, long_pairs, pairs_of, plot_curve, says_separable, says_why
 from .f2 import EXPERIMENT as OUTSIDE
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _check_long(numbers: Numbers) -> list[Expectation]:
             f"{small[name]['epochs'][-1]} (mean of the starts).",
             float(small[name]["train"]["mean"][-1]),
             0.01,
-            f"what is not linearly separable is fitted better by a net that is not linear: sign not linear on "
+            f"{says_why(numbers, name)}. Sign not linear on "
             f"{small[name]['train_sign']['mean'][-1]:.2%} of the training images then, accuracy "
             f"{small[name]['train_right']['mean'][-1]:.4f}.",
         )

@@ -13,7 +13,8 @@ from ...margins import agreement_margin
 from ...problem import Network, Problem
 from ...report.panels import arrows, band, curve, samples, sheet
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals, is_so
-from .common import OUTPUT, sampled, start
+from ..core.moments import at_times
+from .common import OUTPUT, start
 from .regimes import angle, largest_turn, regimes, weights
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(parameters: Mapping[str, Any], tell: Tell) -> Numbers:
                 "W": weights(descent.final),
                 **_regions(descent),
                 "turn": largest_turn(descent.final, exact.at(time=time)),
-                "flow": regimes(sampled(exact, [0.0, *np.geomspace(parameters["step"], 30 * time, 150)])),
+                "flow": regimes(at_times(exact, [0.0, *np.geomspace(parameters["step"], 30 * time, 150)])),
                 "flow_limit": float(agreement(data, exact.final).share_w),
             }
     found = {"runs": runs, "first": first, "epoch": parameters["step"] * data.n, "log_time": parameters["log_time"]}
