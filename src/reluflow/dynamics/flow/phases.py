@@ -33,7 +33,8 @@ _WHOLE, _EVENT = 300.0, 75.0
 _AGED = 15.0  # log t from which fitted data are always followed implicitly
 _FOLD = 60.0  # explicit steps for an e-fold of time that are many
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
-_MEMORY = 0.05  # weight of the newest step in the mean number of events a step
+_MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
+_RECENT = 0.1  # ... and of explicit ones
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
 _SHOWN = 8  # points named in a message
 
@@ -163,7 +164,7 @@ class Coupled:
             legs.append(adams.leg())
             events.append(adams.events())
             adams.take()
-            self.busy += _MEMORY * (events[-1].neuron.size - self.busy)
+            self.busy += _RECENT * (float(events[-1].neuron.size > 0) - self.busy)
         elif steps == 0:
             self._refuse(why)
             self.resting, self.idle = True, self.state()
@@ -238,9 +239,9 @@ class Coupled:
         return True
 
     def _count(self, tape: Tape, steps: int) -> None:
-        """Remember how many events there are a step, and for how long steps have been many."""
+        """Remember how many steps have events, and for how long steps have been many."""
         for i in range(steps):
-            self.busy += _MEMORY * (float(tape.upto[i + 1] - tape.upto[i]) - self.busy)
+            self.busy += _RECENT * (float(tape.upto[i + 1] > tape.upto[i]) - self.busy)
             many = self.begun + tape.clock[i, 2] > _FOLD * tape.clock[i, 1]  # of the age of the phase
             self.slow = self.slow + 1 if many else 0
 
@@ -513,7 +514,7 @@ class Late:
 
 
 def implicit_pays(geometry: Geometry, goal: Goal, log_time: float, q: Array, fold: float, busy: float) -> bool:
-    """Whether implicit steps to the goal are cheaper than ``fold`` explicit ones an e-fold with so many events each."""
+    """Whether implicit steps to the goal are cheaper than ``fold`` explicit ones an e-fold, a share of them with events."""
     ahead = min(goal.log_time - log_time, geometry.problem.log_loss_of(q) - goal.log_loss)
     return fold * ahead * (1.0 - _EVENT * busy) > _WHOLE or log_time > _AGED
 
