@@ -1,0 +1,182 @@
+"""Pictures of what was measured. Every solver has a colour, a mark and a line of its own, so that print is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmarks.measure import modules
+
+Cell = dict[str, Any]
+# The colours of Okabe and Ito, which differ for every kind of sight, and in grey.
+_COLOURS = (
+    "#000000",
+    "#d55e00",
+    "#0072b2",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#7a7a00",
+    "#6a3d9a",
+    "#888888",
+)
+_MARKS, _LINES = "osD^vPX<>*", ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
+_FINEST = 1e-17
+_NARROW = 5  # panels of a row
+
+
+@cache
+def labels() -> dict[str, str]:
+    """Return the name of every solver as it is written; ours first, the others in order."""
+    found = {name: solver.LABEL for name, solver in modules("solvers").items()}
+    return {"reluflow": found.pop("reluflow"), **found}
+
+
+def style(name: str, among: tuple[str, ...]) -> dict[str, Any]:
+    """Return how a line looks."""
+    k = among.index(name)
+    return {
+        "color": _COLOURS[k % len(_COLOURS)],
+        "marker": _MARKS[k % len(_MARKS)],
+        "linestyle": _LINES[k % len(_LINES)],
+        "markersize": 5,
+        "linewidth": 2.2 if k == 0 else 1.2,
+        "zorder": 5 if k == 0 else 3,
+    }
+
+
+def _panels(count: int, width: int = 3) -> tuple[Figure, list[Any]]:
+    columns = min(count, width)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(4.0 * columns, 3.2 * rows + 0.7), layout="constrained", dpi=110)
+    axes = list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    for one in axes:
+        one.grid(True, which="major", color="#dddddd", linewidth=0.6)
+        one.tick_params(labelsize=9)
+    return figure, axes[:count]
+
+
+def _save(figure: Figure, handles: dict[str, Any], path: Path) -> None:
+    if handles:
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5), fontsize=9
+        )
+    figure.savefig(path)
+
+
+def precision(cells: list[Cell], path: Path) -> str:
+    """Error against processor seconds, a panel a case."""
+    among = tuple(labels())
+    cases = [
+        case
+        for case in dict.fromkeys(cell["case"] for cell in cells)
+        if len({c["solver"] for c in cells if c["case"] == case}) > 1
+    ]
+    if not cases:
+        return ""
+    figure, panels = _panels(len(cases))
+    handles: dict[str, Any] = {}
+    for axes, case in zip(panels, cases, strict=True):
+        lost = []
+        for solver in among:
+            some = [cell for cell in cells if cell["case"] == case and cell["solver"] == solver]
+            points = _points(some)
+            if points:
+                (line,) = axes.plot(*zip(*points, strict=True), **_sparse(style(solver, among), points, some))
+                handles.setdefault(labels()[solver], line)
+            elif some and some[-1]["status"] in ("out of time", "failed"):
+                lost.append(f"{labels()[solver]}: {some[-1]['status']}")
+        axes.set(xscale="log", yscale="log", xlabel="processor seconds", ylabel="error")
+        axes.set_title(case, fontsize=10)
+        if lost:
+            note = {"fontsize": 7.5, "va": "top", "ha": "right", "bbox": {"fc": "white", "ec": "#bbbbbb", "pad": 2}}
+            axes.text(0.98, 0.97, "\n".join(lost), transform=axes.transAxes, **note, zorder=9)
+    _save(figure, dict(sorted(handles.items(), key=lambda one: list(labels().values()).index(one[0]))), path)
+    return (
+        "Error against processor seconds: lower and further left is better. Who gave no answer is named in the panel."
+    )
+
+
+def _points(some: list[Cell]) -> list[tuple[float, float]]:
+    """Return seconds and errors: of a course if there is one, else of the settings."""
+    found = []
+    for cell in some:
+        if cell["status"] == "done":
+            found += [(p[0], p[2]) for p in cell["points"]] or [(cell["cpu"], cell["error"])]
+    return [(cpu, max(off, _FINEST)) for cpu, off in found if off is not None and np.isfinite(off) and cpu > 0]
+
+
+def _sparse(look: dict[str, Any], points: list[Any], some: list[Cell]) -> dict[str, Any]:
+    """Mark a long course here and there only; join settings of a tolerance, and leave single answers single."""
+    return {**look, "markevery": max(1, len(points) // 8)} if some[-1]["points"] else look
+
+
+def growth(cells: list[Cell], path: Path) -> str:
+    """Seconds against sizes and events on logarithmic axes, with fitted exponents."""
+    cells = [cell for cell in cells if cell["status"] == "done" and cell["sizes"].get("varied")]
+    by_size = {cell["sizes"]["varied"] for cell in cells} <= set("ndp")
+    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for cell in cells:
+        varied, who = cell["sizes"]["varied"], labels()[cell["solver"]] if by_size else cell["sizes"]["varied"]
+        size = varied if by_size else "n p d"
+        panels.setdefault(size, {}).setdefault(who, []).append((cell["sizes"][size], cell["cpu"]))
+        if cell["figures"].get("events"):
+            panels.setdefault("events", {}).setdefault(who, []).append((cell["figures"]["events"], cell["cpu"]))
+    if not panels:
+        return ""
+    panels = {name: panels[name] for name in ("n", "d", "p", "n p d", "events") if name in panels}
+    figure, axes = _panels(len(panels), 4)
+    for one, (name, lines) in zip(axes, panels.items(), strict=True):
+        for who, points in lines.items():
+            look = style(who, tuple(lines)) if by_size is False else style(who, tuple(labels().values()))
+            sizes, seconds = (np.array(values) for values in zip(*sorted(points), strict=True))
+            power, constant = np.polyfit(np.log(sizes), np.log(seconds), 1)
+            told = f"{who}: {'events' if name == 'events' else name.replace(' ', '')}$^{{{power:.2f}}}$"
+            one.plot(sizes, seconds, label=told, **{**look, "linestyle": "none"})
+            one.plot(
+                sizes, np.exp(constant) * sizes**power, color=look["color"], linestyle=look["linestyle"], linewidth=1.2
+            )
+        one.set(xscale="log", yscale="log", xlabel=name, ylabel="processor seconds")
+        one.legend(fontsize=8)
+    _save(figure, {}, path)
+    return "Processor seconds against size; lines and exponents are least squares on logarithms."
+
+
+def memory(cells: list[Cell], path: Path) -> str:
+    """Memory beyond what the process held, a row a case."""
+    cells = [cell for cell in cells if cell["status"] == "done" and cell["memory"] is not None]
+    cases, among = list(dict.fromkeys(cell["case"] for cell in cells)), tuple(labels())
+    if not cases:
+        return ""
+    figure = Figure(figsize=(8, 0.32 * len(cases) + 1.7), layout="constrained", dpi=110)
+    axes = figure.subplots()
+    handles: dict[str, Any] = {}
+    for solver in among:
+        found: dict[str, float] = {}
+        for cell in cells:
+            if cell["solver"] == solver:
+                found[cell["case"]] = max(cell["memory"], found.get(cell["case"], 0.1))
+        if found:
+            look = {**style(solver, among), "linestyle": "none", "markersize": 7, "alpha": 0.85}
+            (handles[labels()[solver]],) = axes.plot(
+                list(found.values()), [cases.index(case) for case in found], **look
+            )
+    axes.set_yticks(range(len(cases)), cases, fontsize=9)
+    axes.invert_yaxis()
+    axes.set(
+        xscale="log", xlabel="MB beyond what the process held before (most of all settings; below 0.1 drawn at 0.1)"
+    )
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    _save(figure, handles, path)
+    return "Memory at the peak, beyond what the process held before the solver was called."
+
+
+DRAWN: dict[str, Callable[[list[Cell], Path], str]] = {"precision": precision, "growth": growth, "memory": memory}
