@@ -29,15 +29,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-os.environ |= _ONE | {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
-
-import reluflow  # noqa: E402  (the number of threads must be set before numpy is imported)
-from benchmarks import page  # noqa: E402
-from benchmarks.measure import HERE, Cells, Target, cells, missing, modules, settings  # noqa: E402
+import reluflow
+from benchmarks import page
+from benchmarks.measure import HERE, Cells, Target, cells, missing, modules, settings
 
 ROOT = HERE.parent
 STORE = ROOT / "docs" / "benchmarks.json"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_ALONE = dict.fromkeys(_THREADS, "1") | {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 _PACKAGES = ["numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "daqp", "torch", "diffrax", "jax"]
 
 
@@ -109,7 +108,7 @@ def measure(problem: ModuleType, case: str, solver: ModuleType, share: float) ->
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, **_ALONE, "PYTHONPATH": path},
     )
     some = settings(solver, problem, about, name)
     try:  # the budget is in seconds of the processor; this is for what waits for ever

@@ -119,31 +119,54 @@ def _sparse(look: dict[str, Any], points: list[Any], some: list[Cell]) -> dict[s
     return {**look, "markevery": max(1, len(points) // 8)} if some[-1]["points"] else look
 
 
+Lines = dict[str, dict[str, list[tuple[float, float]]]]
+
+
+def _lines(cells: list[Cell]) -> tuple[Lines, bool]:
+    """Return size -> who -> (size, seconds), and whether who is a solver (else it is a kind of data)."""
+    cells = [cell for cell in cells if cell["status"] == "done" and cell["sizes"].get("varied")]
+    solvers = {cell["sizes"]["varied"] for cell in cells} <= set("ndp")
+    found: Lines = {name: {} for name in ("n", "d", "p", "n p d", "events")}
+    for cell in cells:
+        varied = cell["sizes"]["varied"]
+        size, who = (varied, labels()[cell["solver"]]) if solvers else ("n p d", varied)
+        found[size].setdefault(who, []).append((cell["sizes"][size], cell["cpu"]))
+        if cell["figures"].get("events"):
+            found["events"].setdefault(who, []).append((cell["figures"]["events"], cell["cpu"]))
+    kept = {name: {who: sorted(points) for who, points in lines.items()} for name, lines in found.items() if lines}
+    return kept, solvers
+
+
+def _fit(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return exponent and constant of the power law of least squares in the logarithms."""
+    power, constant = np.polyfit(*np.log(np.array(points).T), 1)
+    return float(power), float(constant)
+
+
+def exponents(cells: list[Cell]) -> list[tuple[str, str, float]]:
+    """Return who, against what, with which exponent."""
+    found, _ = _lines(cells)
+    return [(who, name, _fit(points)[0]) for name, lines in found.items() for who, points in lines.items()]
+
+
 def growth(cells: list[Cell], path: Path) -> str:
     """Seconds against sizes and events on logarithmic axes, with fitted exponents."""
-    cells = [cell for cell in cells if cell["status"] == "done" and cell["sizes"].get("varied")]
-    by_size = {cell["sizes"]["varied"] for cell in cells} <= set("ndp")
-    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for cell in cells:
-        varied, who = cell["sizes"]["varied"], labels()[cell["solver"]] if by_size else cell["sizes"]["varied"]
-        size = varied if by_size else "n p d"
-        panels.setdefault(size, {}).setdefault(who, []).append((cell["sizes"][size], cell["cpu"]))
-        if cell["figures"].get("events"):
-            panels.setdefault("events", {}).setdefault(who, []).append((cell["figures"]["events"], cell["cpu"]))
+    panels, solvers = _lines(cells)
     if not panels:
         return ""
-    panels = {name: panels[name] for name in ("n", "d", "p", "n p d", "events") if name in panels}
-    figure, axes = _panels(len(panels), 4)
+    figure, axes = _panels(len(panels), 2)
     for one, (name, lines) in zip(axes, panels.items(), strict=True):
         for who, points in lines.items():
-            look = style(who, tuple(lines)) if by_size is False else style(who, tuple(labels().values()))
-            sizes, seconds = (np.array(values) for values in zip(*sorted(points), strict=True))
-            power, constant = np.polyfit(np.log(sizes), np.log(seconds), 1)
-            told = f"{who}: {'events' if name == 'events' else name.replace(' ', '')}$^{{{power:.2f}}}$"
-            one.plot(sizes, seconds, label=told, **{**look, "linestyle": "none"})
+            look = style(who, tuple(labels().values()) if solvers else tuple(lines))
+            sizes = np.array([size for size, _ in points])
+            power, constant = _fit(points)
             one.plot(
-                sizes, np.exp(constant) * sizes**power, color=look["color"], linestyle=look["linestyle"], linewidth=1.2
+                sizes,
+                [seconds for _, seconds in points],
+                label=f"{who}: {name.replace(' ', '')}$^{{{power:.2f}}}$",
+                **{**look, "linestyle": "none"},
             )
+            one.plot(sizes, np.exp(constant) * sizes**power, **{**look, "marker": "", "linewidth": 1.2})
         one.set(xscale="log", yscale="log", xlabel=name, ylabel="processor seconds")
         one.legend(fontsize=8)
     _save(figure, {}, path)

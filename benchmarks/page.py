@@ -12,14 +12,16 @@ from benchmarks import charts
 from benchmarks.measure import modules
 
 Cell = dict[str, Any]
+# What people ask first comes first; a problem that is not named comes last.
+_ORDER = ("precision", "late", "growth", "scales", "hard_margin", "limit", "explain", "early", "global_margin", "cells")
 
 _HEAD = """# Benchmarks
 
 Written by `make bench` from [benchmarks.json](benchmarks.json); no number here was typed in. Every solver ran on every
 problem it can do, each cell in a process of its own, one thread, side by side with the others of its case. Seconds are
 those of the processor, the least of a few rounds, compilation and tuning left out; memory is what the process took
-beyond what it held before. A solver that gave no answer within its budget is listed as out of time: a miss is shown as a
-miss.
+beyond what it held before. A solver that gave no answer within its budget is listed as out of time: a miss is shown as
+a miss.
 
 {where}
 
@@ -73,7 +75,8 @@ def write(document: dict[str, Any], folder: Path) -> None:
     pictures.mkdir(exist_ok=True)
     example = (Path(__file__).parent / "solvers" / "daqp.py").read_text()
     parts = [_HEAD.format(where=_where(document), versions=_versions(document), example=example), *_targets(document)]
-    for name, problem in modules("problems").items():
+    place = {name: k for k, name in enumerate(_ORDER)}
+    for name, problem in sorted(modules("problems").items(), key=lambda one: place.get(one[0], len(place))):
         cells = [cell for cell in document["cells"] if cell["problem"] == name]
         if not cells:
             continue

@@ -37,14 +37,14 @@ _KNOWN = ("orthsep 500x20, p=100", "symmetric 100x10, p=50")
 _LEAKY = tuple(f"leaky linsep 60x10, p=40, seed {seed}" for seed in range(5))
 _RANDOM, _MNIST = "random labels 40x20, p=100", "MNIST 0/1 2000x784, p=50, leaky"
 CASES = {
-    "orthsep 8x3, p=6": Case(lambda: _orthsep(8, 3, 6)),
+    "orthsep 6x2, p=50": Case(lambda: _orthsep(6, 2, 50)),
     _KNOWN[0]: Case(lambda: _orthsep(500, 20, 100)),
     _KNOWN[1]: Case(lambda: _leaky("symsep", 100, 10, 50)),
     **{name: Case(partial(_leaky, "linsep", 60, 10, 40, seed), 60.0) for seed, name in enumerate(_LEAKY)},
     _RANDOM: Case(lambda: (rf.Problem(gaussian(40, 20, "random"), rf.initialize(20, 100)), ""), 90.0),
     _MNIST: Case(_mnist, 150.0),
 }
-SMOKE = "orthsep 8x3, p=6"
+SMOKE = "orthsep 6x2, p=50"
 
 
 def reference(problem: rf.Problem, known: str) -> float | None:

@@ -18,7 +18,7 @@ _LOSS = 1e-2
 _RTOLS = (1e-4, 1e-6, 1e-8, 1e-10)
 
 CASES = {
-    "teacher 8x2, p=6, He 1e-1": Case(lambda: (start(gaussian(8, 2, "teacher"), 6, 1e-1), 0.3)),
+    "teacher 8x2, p=6, He 1e-1": Case(lambda: (start(gaussian(8, 2, "teacher"), 6, 1e-1), 0.5)),
     "teacher 20x2, p=50, He 1e-1": Case(lambda: (start(gaussian(20, 2, "teacher"), 50, 1e-1), _LOSS)),
     "teacher 200x10, p=50, He 1e-1": Case(lambda: (start(gaussian(200, 10, "teacher"), 50, 1e-1), _LOSS)),
     "leaky linsep 60x10, p=40": Case(

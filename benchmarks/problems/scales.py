@@ -40,7 +40,7 @@ def _small(scale: float) -> Case:
 
 
 CASES = {
-    "teacher 8x2, p=6": Case(lambda: (start(gaussian(8, 2, "teacher"), 6, 1e-1), 0.3), solvers=_BOTH),
+    "teacher 8x2, p=6": Case(lambda: (start(gaussian(8, 2, "teacher"), 6, 1e-1), 0.5), solvers=_BOTH),
     **dict(
         [_row("phuong 500x20 p=100", lambda: rf.make("phuong", n=500, d=20, seed=0), 100, 0.0, s, 0.6) for s in _STARTS]
         + [

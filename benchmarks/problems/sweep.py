@@ -14,10 +14,8 @@ from benchmarks.measure import Case, Cells, Target
 TITLE = "Sweeps"
 TASK = "sweep"
 CASES = {
-    "20 rows": Case(lambda: (10, 20), 60.0),
     "100000 rows": Case(lambda: (60, 100_000), 300.0),
 }
-SMOKE = "20 rows"
 
 
 def error(_: tuple[int, int], __: None, missing: int) -> float:

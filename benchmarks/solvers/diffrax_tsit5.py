@@ -13,7 +13,7 @@ LABEL = "diffrax Tsit5"
 NEEDS = ("diffrax",)
 NOTE = "blind to kinks; compilation is not counted"
 SETTINGS = {"flow": (1e-3, 1e-5, 1e-7, 1e-9)}
-PROMISE = {"flow": 1e-4, "late": 0.3}
+PROMISE = {"flow": 1e-4, "late": 0.5}
 
 
 def flow(problem: rf.Problem, loss: float, rtol: float) -> Callable[[], rf.Network]:
@@ -24,7 +24,7 @@ def flow(problem: rf.Problem, loss: float, rtol: float) -> Callable[[], rf.Netwo
     field, loss_of, begin = _equation(problem)
     term = diffrax.ODETerm(field)
     root: Any = optimistix.Newton(1e-10, 1e-10)
-    event = diffrax.Event(lambda _t, y, _args, **_: loss_of(y) - loss, root)
+    event = diffrax.Event(lambda t, y, args, **_: loss_of(y) - loss, root)  # noqa: ARG005
     solve = _compiled(
         lambda y: (
             diffrax.diffeqsolve(

@@ -41,7 +41,6 @@ PROMISE = {
     "global_margin": 1e-6,
     "cells": 0.0,
     "descend": 1e-12,
-    "sweep": 0.0,
     "watch": 0.0,
 }
 
