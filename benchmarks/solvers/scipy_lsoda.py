@@ -10,7 +10,7 @@ from benchmarks.solvers import _scipy
 LABEL = "scipy LSODA"
 NOTE = "solve_ivp, blind to kinks"
 SETTINGS = {"flow": (1e-3, 1e-5, 1e-7, 1e-9)}
-PROMISE = {"flow": 1e-4, "late": 0.5}
+PROMISE = {"flow": 1e-4}
 
 
 def flow(problem: rf.Problem, loss: float, rtol: float) -> rf.Network:
