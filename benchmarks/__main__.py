@@ -204,6 +204,14 @@ def run(names: list[str], solvers: list[str], fresh: bool, share: float) -> dict
         document["cells"] = sorted(rest + new, key=lambda cell: order[_key(cell)])
         document |= {"machine": machine(), "versions": versions()}
         save(document)
+    return judged(document)
+
+
+def judged(document: dict[str, Any]) -> dict[str, Any]:
+    """Hold everything against what was promised, count what was measured with code that has changed since, and save."""
+    problems, solvers = modules("problems"), modules("solvers")
+    now = {key: stamp(problems[key[0]], solvers[key[2]]) for key in {_key(cell) for cell in document["cells"]}}
+    document["stale"] = sum(cell["code"] != now[_key(cell)] for cell in document["cells"])
     document["targets"] = verdicts(document["cells"])
     save(document)
     return document
@@ -238,10 +246,7 @@ def main() -> None:
         for problem, case, one in wanted(told.names, told.solver):
             print(f"{short(problem)}/{case}: {short(one)}")
         return
-    document = load() if told.page else run(told.names, told.solver, told.fresh, told.share)
-    if told.page:
-        document["targets"] = verdicts(document["cells"])
-        save(document)
+    document = judged(load()) if told.page else run(told.names, told.solver, told.fresh, told.share)
     page.write(document, STORE.parent)
     print()
     for row in document["targets"]:

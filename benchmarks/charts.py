@@ -9,26 +9,15 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from benchmarks.measure import modules
 
 Cell = dict[str, Any]
-# The colours of Okabe and Ito, which differ for every kind of sight, and in grey.
-_COLOURS = (
-    "#000000",
-    "#d55e00",
-    "#0072b2",
-    "#009e73",
-    "#cc79a7",
-    "#e69f00",
-    "#56b4e9",
-    "#7a7a00",
-    "#6a3d9a",
-    "#888888",
-)
-_MARKS, _LINES = "osD^vPX<>*", ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
+# The colours of Okabe and Ito, which differ for every kind of sight, and darker ones; no two share colour and mark.
+_COLOURS = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c00", "#6a3d9a", "#777777", "#8c1515", "#1b4d3e"]
+_MARKS, _LINES = "osD^vPX<>*hp", ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 _FINEST = 1e-17
-_NARROW = 5  # panels of a row
 
 
 @cache
@@ -64,6 +53,17 @@ def _panels(count: int, width: int = 3) -> tuple[Figure, list[Any]]:
     return figure, axes[:count]
 
 
+def _ticks(*several: Any) -> None:
+    """Write numbers as people do, 1, 2, 5 of a decade where there are few decades, and nothing between."""
+    for axis in several:
+        low, high = sorted(axis.get_view_interval())
+        decades = np.log10(high / low)
+        axis.set_minor_formatter(NullFormatter())
+        if decades < 5:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.3 else (1.0,)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
 def _save(figure: Figure, handles: dict[str, Any], path: Path) -> None:
     if handles:
         figure.legend(
@@ -92,14 +92,18 @@ def precision(cells: list[Cell], path: Path) -> str:
             if points:
                 (line,) = axes.plot(*zip(*points, strict=True), **_sparse(style(solver, among), points, some))
                 handles.setdefault(labels()[solver], line)
+            elif some and some[-1]["status"] == "done":  # what the others are held against
+                line = axes.axvline(some[-1]["cpu"], **{**style(solver, among), "marker": ""})
+                handles.setdefault(f"{labels()[solver]}, exact", line)
             elif some and some[-1]["status"] in ("out of time", "failed"):
                 lost.append(f"{labels()[solver]}: {some[-1]['status']}")
         axes.set(xscale="log", yscale="log", xlabel="processor seconds", ylabel="error")
         axes.set_title(case, fontsize=10)
+        _ticks(axes.xaxis)
         if lost:
             note = {"fontsize": 7.5, "va": "top", "ha": "right", "bbox": {"fc": "white", "ec": "#bbbbbb", "pad": 2}}
             axes.text(0.98, 0.97, "\n".join(lost), transform=axes.transAxes, **note, zorder=9)
-    _save(figure, dict(sorted(handles.items(), key=lambda one: list(labels().values()).index(one[0]))), path)
+    _save(figure, handles, path)
     return (
         "Error against processor seconds: lower and further left is better. Who gave no answer is named in the panel."
     )
@@ -133,8 +137,9 @@ def _lines(cells: list[Cell]) -> tuple[Lines, bool]:
         found[size].setdefault(who, []).append((cell["sizes"][size], cell["cpu"]))
         if cell["figures"].get("events"):
             found["events"].setdefault(who, []).append((cell["figures"]["events"], cell["cpu"]))
-    kept = {name: {who: sorted(points) for who, points in lines.items()} for name, lines in found.items() if lines}
-    return kept, solvers
+    first = list(labels().values()).index if solvers else str
+    order = {name: sorted(lines, key=first) for name, lines in found.items() if lines}  # type: ignore[arg-type]
+    return {name: {who: sorted(found[name][who]) for who in some} for name, some in order.items()}, solvers
 
 
 def _fit(points: list[tuple[float, float]]) -> tuple[float, float]:
@@ -168,6 +173,7 @@ def growth(cells: list[Cell], path: Path) -> str:
             )
             one.plot(sizes, np.exp(constant) * sizes**power, **{**look, "marker": "", "linewidth": 1.2})
         one.set(xscale="log", yscale="log", xlabel=name, ylabel="processor seconds")
+        _ticks(one.xaxis, one.yaxis)
         one.legend(fontsize=8)
     _save(figure, {}, path)
     return "Processor seconds against size; lines and exponents are least squares on logarithms."
@@ -194,9 +200,7 @@ def memory(cells: list[Cell], path: Path) -> str:
             )
     axes.set_yticks(range(len(cases)), cases, fontsize=9)
     axes.invert_yaxis()
-    axes.set(
-        xscale="log", xlabel="MB beyond what the process held before (most of all settings; below 0.1 drawn at 0.1)"
-    )
+    axes.set(xscale="log", xlabel="MB beyond what the process held before (0.1: or less)")
     axes.grid(True, color="#dddddd", linewidth=0.6)
     _save(figure, handles, path)
     return "Memory at the peak, beyond what the process held before the solver was called."

@@ -23,6 +23,8 @@ Only the solver is on the clock: seconds are those of the processor, all threads
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import importlib
 import importlib.util
 import inspect
@@ -180,7 +182,13 @@ def resident(name: str) -> float | None:
 
 
 def forget() -> float | None:
-    """Begin to measure the peak of memory anew; return what is held now, in MB."""
+    """Begin to measure the peak of memory anew; return what is held now, in MB.
+
+    What earlier work has freed is given back first, or it would be used again and not be counted.
+    """
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return resident("VmRSS")

@@ -100,6 +100,13 @@ def _where(document: dict[str, Any]) -> str:
         text += (
             " (the machine had other work: seconds on the wall mean little, those of the processor are a little long)"
         )
+    if document.get("stale"):
+        text += f". {document['stale']} of {len(cells)} cells were measured before the last change of the code"
+    shares = [cell["share"] for cell in cells]
+    if min(shares) < 1:
+        text += (
+            f". Budgets were cut to {min(shares):.0%} for some cells (a first look; `make bench` gives them in full)"
+        )
     return text + "."
 
 
