@@ -15,7 +15,10 @@ from benchmarks.measure import modules
 
 Cell = dict[str, Any]
 # The colours of Okabe and Ito, which differ for every kind of sight, and darker ones; no two share colour and mark.
-_COLOURS = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5c00", "#6a3d9a", "#777777", "#8c1515", "#1b4d3e"]
+_COLOURS = (
+    *("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00"),
+    *("#56b4e9", "#7a5c00", "#6a3d9a", "#777777", "#8c1515", "#1b4d3e"),
+)
 _MARKS, _LINES = "osD^vPX<>*hp", ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 _FINEST = 1e-17
 
@@ -138,13 +141,14 @@ def _lines(cells: list[Cell]) -> tuple[Lines, bool]:
         if cell["figures"].get("events"):
             found["events"].setdefault(who, []).append((cell["figures"]["events"], cell["cpu"]))
     first = list(labels().values()).index if solvers else str
-    order = {name: sorted(lines, key=first) for name, lines in found.items() if lines}  # type: ignore[arg-type]
+    order = {name: sorted(lines, key=first) for name, lines in found.items() if lines}
     return {name: {who: sorted(found[name][who]) for who in some} for name, some in order.items()}, solvers
 
 
 def _fit(points: list[tuple[float, float]]) -> tuple[float, float]:
     """Return exponent and constant of the power law of least squares in the logarithms."""
-    power, constant = np.polyfit(*np.log(np.array(points).T), 1)
+    sizes, seconds = np.log(np.array(points).T)
+    power, constant = np.polyfit(sizes, seconds, 1)
     return float(power), float(constant)
 
 

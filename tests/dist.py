@@ -49,7 +49,8 @@ def closure(name, found):
     return found
 
 core = closure("reluflow", {"reluflow"})
-used = {owner.lower() for name in list(sys.modules) for owner in packages_distributions().get(name.split(".")[0], ())}
+owners = packages_distributions()
+used = {owner.lower() for name in list(sys.modules) for owner in owners.get(name.split(".")[0], ())}
 foreign = used - core - {"packaging", "pip", "setuptools"}
 assert not foreign, foreign
 extras = metadata("reluflow").get_all("Provides-Extra")
