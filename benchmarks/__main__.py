@@ -21,6 +21,8 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -37,6 +39,8 @@ ROOT = HERE.parent
 STORE = ROOT / "docs" / "benchmarks.json"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _ALONE = dict.fromkeys(_THREADS, "1") | {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+_BOTH = 2  # budgets: one for preparing, one for the run
+_PATIENCE = 3.0  # seconds of the processor after which a solver that does not listen is ended
 _PACKAGES = ["numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "daqp", "torch", "diffrax", "jax"]
 
 
@@ -101,27 +105,47 @@ def measure(problem: ModuleType, case: str, solver: ModuleType, share: float) ->
         yield {"setting": None, **_nothing("not installed", f"{lacks} is not installed")}
         return
     program = [sys.executable, "-m", "benchmarks", "--cell", short(problem), case, name, stamp(problem), str(share)]
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    child = subprocess.Popen(
-        program,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **_ALONE, "PYTHONPATH": path},
-    )
-    some = settings(solver, problem, about, name)
-    try:  # the budget is in seconds of the processor; this is for what waits for ever
-        out, err = child.communicate(timeout=300 + 10 * most * len(some))
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-    found = [json.loads(line) for line in out.splitlines() if line.startswith('{"setting"')]
+    found, err, ended = _followed(program)
     yield from found
-    if child.returncode and len(found) < len(some):
-        ended = child.returncode < 0  # by the limit on its seconds
-        words = f"ended after {most:g} s" if ended else (err.strip().splitlines() or ["no word"])[-1]
+    some = settings(solver, problem, about, name)
+    if (ended or err) and len(found) < len(some):
+        words = f"ended after {most:g} s" if ended else err.strip().splitlines()[-1]
         yield {"setting": some[len(found)], **_nothing("out of time" if ended else "failed", words, most)}
+
+
+def _followed(program: list[str]) -> tuple[list[dict[str, Any]], str, bool]:
+    """Run a program to its end, or to that of its budget if it does not stop: cells, errors, whether ended."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    env = {**os.environ, **_ALONE, "PYTHONPATH": path}
+    lines: list[dict[str, Any]] = []
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env=env)
+
+        def listen() -> None:
+            assert child.stdout is not None
+            lines.extend(json.loads(line) for line in child.stdout if line.startswith("{"))
+
+        ear, ended = threading.Thread(target=listen), False
+        ear.start()
+        while child.poll() is None:
+            time.sleep(0.1)
+            last = lines[-1] if lines else {}
+            if "begun" in last and _used(child.pid) - last["begun"] > _BOTH * last["budget"] + _PATIENCE:
+                child.kill()
+                ended = True
+        ear.join()
+        errors.seek(0)
+        said = errors.read() if child.returncode and not ended else ""
+    return [line for line in lines if "begun" not in line], said, ended
+
+
+def _used(pid: int) -> float:
+    """Return the processor seconds of a process, 0 where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _nothing(status: str, note: str, seconds: float = 0.0) -> dict[str, Any]:

@@ -32,6 +32,7 @@ import math
 import os
 import pickle
 import pkgutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -45,7 +46,7 @@ KEPT = HERE / "results"  # references, which take longer than what they are refe
 _LINUX = Path("/proc/self/clear_refs").exists()
 _SHORT = 0.25  # seconds; a shorter run is repeated for so long, for the clock of the processor ticks in milliseconds
 _ROUNDS = 3
-_PATIENCE = 2.0  # seconds after the budget when a solver that does not listen is ended
+_LOOK = 0.05  # seconds between looks at the clock
 
 
 @dataclass(frozen=True)
@@ -149,28 +150,27 @@ def settings(solver: ModuleType, problem: ModuleType, case: Case, name: str) -> 
 
 @contextmanager
 def budget(seconds: float) -> Iterator[None]:
-    """Raise `TimeUp` after so many seconds of the processor; who does not listen is ended (not on Windows)."""
-    try:
-        import resource
-        import signal
-    except ImportError:
+    """Raise `TimeUp` after so many seconds of the processor (not on Windows).
+
+    A clock on the wall looks at that of the processor now and then: Linux reads the latter in ticks only while a timer
+    of its own is set on it, and short runs would seem to take nothing.
+    """
+    if not hasattr(signal, "setitimer"):
         yield
         return
+    begun = time.process_time()
 
-    def over(*_: Any) -> None:
-        raise TimeUp
+    def look(*_: Any) -> None:
+        if time.process_time() - begun > seconds:
+            raise TimeUp
 
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    most = math.ceil(used.ru_utime + used.ru_stime + seconds + _PATIENCE)
-    before, hard = signal.signal(signal.SIGPROF, over), resource.getrlimit(resource.RLIMIT_CPU)[1]
-    resource.setrlimit(resource.RLIMIT_CPU, (most, hard))
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LOOK), _LOOK)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def resident(name: str) -> float | None:
@@ -284,7 +284,7 @@ def _repeat(work: Callable[[], Any], watch: Watch, seconds: float) -> None:
 def cells(
     problem: ModuleType, case: str, solver: ModuleType, stamp: str = "", share: float = 1.0
 ) -> Iterator[dict[str, Any]]:
-    """Measure one solver on one case, setting by setting, in this share of the budget."""
+    """Measure one solver on one case, setting by setting, in this share of the budget; say before when each begins."""
     task, about = problem.TASK, problem.CASES[case]
     name = solver.__name__.rpartition(".")[2]
     warm_up(problem, solver)
@@ -297,6 +297,7 @@ def cells(
 
     for setting in settings(solver, problem, about, name):
         arguments = given if setting is None else (*given, setting)
+        yield {"begun": time.process_time(), "budget": share * about.budget}
         found = once(lambda: getattr(solver, task)(*arguments), judge, share * about.budget)  # noqa: B023
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
         yield {"setting": setting, **found, "sizes": dict(about.sizes), "load": load}

@@ -55,12 +55,12 @@ def _others(ours: Any) -> dict[str, Any]:
 
 _PL, _LARGE, _RANDOM = "orthsep 500x20, p=100", "orthsep 1000x100, p=400", "random labels 40x20, p=100, sliding"
 CASES = {
-    "orthsep 6x2, p=50": Case(lambda: _orthsep(6, 2, 50), 8.0),
+    "orthsep 6x2, p=50": Case(lambda: _orthsep(6, 2, 50), 15.0),
     _PL: Case(lambda: _orthsep(500, 20, 100), 15.0, solvers=_others(_WIDE)),
-    "leaky linsep 500x20, p=100": Case(lambda: _leaky("linsep", 500, 20, 100), 8.0),
-    "symmetric leaky 100x50, p=50": Case(lambda: _leaky("symsep", 100, 50, 50), 8.0),
-    "two-sign 100x2, p=100, first layer only": Case(lambda: _two_sign(100, 2, 2.0), 8.0),
-    "two-sign 400x50, p=100, first layer only": Case(lambda: _two_sign(400, 50, 3.0), 8.0),
+    "leaky linsep 500x20, p=100": Case(lambda: _leaky("linsep", 500, 20, 100), 15.0),
+    "symmetric leaky 100x50, p=50": Case(lambda: _leaky("symsep", 100, 50, 50), 15.0),
+    "two-sign 100x2, p=100, first layer only": Case(lambda: _two_sign(100, 2, 2.0), 15.0),
+    "two-sign 400x50, p=100, first layer only": Case(lambda: _two_sign(400, 50, 3.0), 15.0),
     _LARGE: Case(lambda: _orthsep(1000, 100, 400), 30.0, solvers={"reluflow": _LONG}),
     _RANDOM: Case(
         lambda: (rf.Problem(gaussian(40, 20, "random"), rf.initialize(20, 100)),),
