@@ -273,6 +273,9 @@ def main() -> None:
     document = judged(load()) if told.page else run(told.names, told.solver, told.fresh, told.share)
     page.write(document, STORE.parent)
     print()
+    for name in dict.fromkeys(cell["problem"] for cell in document["cells"]):
+        for law in page.laws([cell for cell in document["cells"] if cell["problem"] == name]):
+            print(f"{name}: seconds of {law}")
     for row in document["targets"]:
         if not told.names or any(part.partition("/")[0] in row["problem"] for part in told.names):
             print(f"{'met   ' if row['met'] else 'MISSED'} {row['what']}: {page.promise(row)}")

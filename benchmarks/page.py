@@ -69,6 +69,11 @@ def promise(row: dict[str, Any]) -> str:
     return f"{came} ({most} {number(row['limit'])}{row['unit']}){'; ' + row['note'] if row['note'] else ''}"
 
 
+def laws(cells: list[Cell]) -> list[str]:
+    """Write the fitted exponents of the cost."""
+    return [f"{who} ~ {size.replace(' ', '')}^{power:.2f}" for who, size, power in charts.exponents(cells)]
+
+
 def write(document: dict[str, Any], folder: Path) -> None:
     """Draw the pictures and write the page."""
     pictures = folder / "benchmarks"
@@ -85,6 +90,8 @@ def write(document: dict[str, Any], folder: Path) -> None:
             drawn = charts.DRAWN[kind](cells, pictures / f"{name}-{kind}.png")
             if drawn:
                 parts.append(f"![{drawn}](benchmarks/{name}-{kind}.png)\n\n*{drawn}*\n")
+            if drawn and kind == "growth":
+                parts.append(f"Fitted: {', '.join(laws(cells))}.\n")
         parts.append(_table(cells))
     (folder / "benchmarks.md").write_text("\n".join(parts))
 

@@ -12,7 +12,7 @@ from benchmarks.solvers.numpy_gd import best_step
 
 LABEL = "torch GD"
 NEEDS = ("torch",)
-SETTINGS = {"flow": (0.1, 0.01, 1e-3)}
+SETTINGS = {"flow": (0.1, 0.01)}
 PROMISE = {"flow": 1e-2, "late": 0.2, "descend": 1e-10}
 
 
