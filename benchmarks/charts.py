@@ -69,9 +69,8 @@ def _ticks(*several: Any) -> None:
 
 def _save(figure: Figure, handles: dict[str, Any], path: Path) -> None:
     if handles:
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5), fontsize=9
-        )
+        columns = min(len(handles), max(1, int(figure.get_figwidth() / 2)))
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, fontsize=9)
     figure.savefig(path)
 
 
