@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 import os
 import platform
@@ -52,11 +53,12 @@ def _digest(*files: Path) -> str:
     return found.hexdigest()[:12]
 
 
-def stamp(problem: ModuleType, *others: ModuleType) -> str:
-    """Return a hash of the package, of how it is measured, and of these files."""
+def stamp(problem: ModuleType, *solvers: ModuleType) -> str:
+    """Return a hash of the package, of how is measured, of a problem, and of where solvers do its task."""
     source = sorted(Path(reluflow.__file__).parent.rglob("*.py"))
-    helpers = sorted(file for file in HERE.glob("*.py") if file.stem not in ("page", "charts", "__main__"))
-    return _digest(*source, *helpers, *(Path(str(module.__file__)) for module in (problem, *others)))
+    at_work = {str(inspect.getsourcefile(getattr(solver, problem.TASK))) for solver in solvers}
+    files = {HERE / "measure.py", HERE / "nets.py", *(Path(str(one.__file__)) for one in (problem, *solvers))}
+    return _digest(*source, *sorted(files | {Path(file) for file in at_work}))
 
 
 def machine() -> dict[str, Any]:

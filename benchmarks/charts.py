@@ -63,7 +63,7 @@ def _ticks(*several: Any) -> None:
         decades = np.log10(high / low)
         axis.set_minor_formatter(NullFormatter())
         if decades < 5:
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2.3 else (1.0,)))
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 1.6 else (1.0,)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 

@@ -126,7 +126,7 @@ import json, time
 begun = time.process_time()
 import reluflow as rf
 imported = time.process_time() - begun
-problem = rf.Problem(rf.Dataset([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.1]], [1, 1, -1]), rf.initialize(2, 4, scale=1e-2))
+problem = rf.Problem(rf.Dataset([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.1]], [1, 1, -1]), rf.initialize(2, 20, scale=1e-2))
 work = {"flow": lambda: rf.flow(problem, {"loss": 1e-2}, progress=False), "explain": lambda: rf.explain(problem)}[WHAT]
 taken = []
 for _ in range(2):

@@ -78,6 +78,8 @@ def write(document: dict[str, Any], folder: Path) -> None:
     """Draw the pictures and write the page."""
     pictures = folder / "benchmarks"
     pictures.mkdir(exist_ok=True)
+    for old in pictures.glob("*.png"):
+        old.unlink()
     example = (Path(__file__).parent / "solvers" / "daqp.py").read_text()
     parts = [_HEAD.format(where=_where(document), versions=_versions(document), example=example), *_targets(document)]
     place = {name: k for k, name in enumerate(_ORDER)}
