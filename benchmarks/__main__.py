@@ -203,14 +203,14 @@ def save(document: dict[str, Any]) -> None:
 
 def run(names: list[str], solvers: list[str], fresh: bool, share: float) -> dict[str, Any]:
     """Measure what is wanted and not there."""
-    document, begun = load(), time.time()
+    document = load()
     order = {(short(p), case, short(s)): k for k, (p, case, s) in enumerate(wanted([], []))}
     document["cells"] = [cell for cell in document["cells"] if _key(cell) in order]
     for problem, case, solver in wanted(names, solvers):
         key, code = (short(problem), case, short(solver)), stamp(problem, solver)
         there = [cell for cell in document["cells"] if _key(cell) == key]
-        stale = [cell for cell in there if cell["code"] != code or _poor(cell, share) or cell["when"] < begun * fresh]
-        if there and not stale:
+        stale = [cell for cell in there if cell["code"] != code or _poor(cell, share)]
+        if there and not stale and not fresh:
             continue
         rest = [cell for cell in document["cells"] if _key(cell) != key]
         new = []
