@@ -114,8 +114,9 @@ def precision(cells: list[Cell], path: Path) -> str:
 def _points(some: list[Cell]) -> list[tuple[float, float]]:
     """Return seconds and errors: of a course if there is one, else of the settings."""
     found = []
+    rtol = some[0]["setting"][1] if some and isinstance(some[0]["setting"], list) else None
     for cell in some:
-        if cell["status"] == "done":
+        if cell["status"] == "done" and (rtol is None or cell["setting"][1] == rtol):  # one line, one tolerance
             found += [(p[0], p[2]) for p in cell["points"]] or [(cell["cpu"], cell["error"])]
     return [(cpu, max(off, _FINEST)) for cpu, off in found if off is not None and np.isfinite(off) and cpu > 0]
 

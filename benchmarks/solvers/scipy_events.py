@@ -33,19 +33,24 @@ def flow(problem: rf.Problem, loss: float, rtol: float) -> Found:
         return np.concatenate([(apart(state)[1][:, None] * (G.T @ X)).ravel(), (G * Z).sum(axis=0)])
 
     def kept(_: float, state: np.ndarray) -> float:
-        return float((side * outputs(state)[0]).min())
+        inside = side * outputs(state)[0]
+        inside.flat[last] = np.inf  # it has just crossed, and is at 0 but for rounding
+        return float(inside.min())
 
     def left(_: float, state: np.ndarray) -> float:
         return weight * float(np.logaddexp(0.0, -outputs(state)[2]).sum()) - loss
 
     kept.terminal = left.terminal = True  # type: ignore[attr-defined]
     kept.direction = -1.0  # type: ignore[attr-defined]
-    now, crossings = 0.0, 0
+    now, crossings, last = 0.0, 0, np.zeros(0, dtype=np.intp)
     while True:
         told = {"rtol": rtol, "atol": rtol * 1e-6}
         found = integrate.solve_ivp(field, (now, 1e6), state, "DOP853", events=[kept, left], **told)
         state, now = found.y[:, -1], float(found.t[-1])
         if len(found.t_events[1]) or now >= 1e6:
             return Found(rf.Network(*apart(state), slope), {"events": crossings})
-        side.flat[np.argmin(side * outputs(state)[0])] *= -1.0
+        inside = side * outputs(state)[0]
+        inside.flat[last] = np.where(inside.flat[last] < -1e-12, inside.flat[last], np.inf)  # it may have come back
+        last = np.array([np.argmin(inside)])
+        side.flat[last] *= -1.0
         crossings += 1
