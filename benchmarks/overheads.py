@@ -150,5 +150,5 @@ def startup(what: str) -> Found:
         ]
     (imported, fresh, plain), *later = runs
     load = min(first - second for _, first, second in later)
-    figures = {"compile": fresh - plain, "load": load, "import": imported, "call ms": 1e3 * plain}
+    figures = {"compile": fresh - plain, "loading": load, "import": imported, "call ms": 1e3 * plain}
     return Found(fresh, figures)

@@ -47,7 +47,9 @@ def targets(cells: Cells) -> Iterator[Target]:
         found = [cell for rtol in _RTOLS if (cell := cells.get(case, "reluflow", rtol)) is not None]
         if not found:
             continue
-        worst = max(float("inf") if cell["error"] is None else cell["error"] / cell["setting"] for cell in found)
-        yield Target(f"error over rtol, {case}", worst, "<=", 3, " rtol", "rtol 1e-4 to 1e-10")
-        drift = max(cell["figures"].get("drift", float("inf")) for cell in found)
-        yield Target(f"drift of a^2 - |w|^2, {case}", drift, "<=", 1e-10)
+        done = all(cell["status"] == "done" for cell in found)
+        note = "rtol 1e-4 to 1e-10" if done else "not every tolerance was done in time"
+        worst = max(cell["error"] / cell["setting"] for cell in found) if done else None
+        yield Target(f"error over rtol, {case}", worst, "<=", 3, " rtol", note)
+        drift = max(cell["figures"]["drift"] for cell in found) if done else None
+        yield Target(f"drift of a^2 - |w|^2, {case}", drift, "<=", 1e-10, "", note)
