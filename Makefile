@@ -1,10 +1,11 @@
 # Everything a developer does. `make explain` and `make test` need only Python >= 3.11, pip and make.
 .DEFAULT_GOAL := help
-.PHONY: help explain studio browser soak test portable fuzz answers docs deep lint types format bench sweep reproduce clean
+.PHONY: help explain studio browser soak test portable fuzz answers docs deep lint types format bench dist sweep reproduce clean
 
 PYTHON ?= $(shell for p in python3.11 python3 python; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
-PY := .venv/bin/python
+# Windows has another name for the same place; sh, make and the rest come with Git Bash there.
+PY := $(if $(filter Windows_NT,$(OS)),.venv/Scripts/python.exe,.venv/bin/python)
 
 # The stamps carry a hash of the requirements and of the place: an unchanged checkout needs no network a
 # second time, whatever happened to file dates, and a moved or changed one is installed anew.
@@ -51,7 +52,7 @@ browser: $(DEV)  ## install a headless browser (Debian) and try the studio and t
 	$(PY) -m pytest tests/studio/test_browser.py
 
 soak: $(DEV)  ## half an hour of questions to the studio: every one answered, memory stays
-	$(PY) benchmarks/studio.py --soak 30
+	$(PY) -m benchmarks.studio --soak 30
 
 test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
 	$(PY) -m pytest -n auto --dist loadfile
@@ -87,9 +88,13 @@ format: $(DEV)  ## rewrite in the house style
 	$(PY) -m ruff check --fix src tests benchmarks docs
 	$(PY) -m ruff format src tests benchmarks docs
 
-bench: $(DEV)  ## benchmarks, printed as ratios
+bench: $(DEV)  ## measure beside what others use, write docs/benchmarks.md (half an hour; goes on where it was stopped; BENCH="late scales")
 	$(INSTALL) -e ".[bench]"
-	for file in benchmarks/*.py; do $(PY) "$$file" || exit 1; done
+	-$(INSTALL) "diffrax>=0.6"
+	$(PY) -m benchmarks $(BENCH)
+
+dist: $(DEV)  ## build wheel and sdist, install each in an environment of its own outside this folder, try it there
+	$(PY) tests/dist.py $(DIST)
 
 sweep: $(DEV)  ## the worked sweep of docs/sweep.md and its pictures (half an hour; goes on where it was stopped)
 	$(PY) -m reluflow sweep run docs/sweep/hinted.toml --out docs/sweep/hinted --jobs 2

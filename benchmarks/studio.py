@@ -1,8 +1,8 @@
 """The studio under load: how long a drag takes to the picture, fifty questions at once, a thousand broken ones, memory.
 
-    python benchmarks/studio.py               # latency in a browser (if there is one), load, memory: a minute or two
-    python benchmarks/studio.py --soak 30     # the same mixture for so many minutes: memory must not grow
-    python benchmarks/studio.py --pictures docs/studio    # the six pictures of the documentation
+    python -m benchmarks studio                            # latency, load, memory: a minute or two
+    python -m benchmarks.studio --soak 30                  # a mixture for so many minutes: memory must not grow
+    python -m benchmarks.studio --pictures docs/studio     # the six pictures of the documentation
 
 Everything goes to 127.0.0.1. Exit code 1 if a question is not answered as it should be or memory grows.
 """
@@ -18,13 +18,16 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from helpers.browser import MISSING, SETTLED, opened, programs, studio, until
+from benchmarks.measure import Found
+from helpers.browser import MISSING, SETTLED, opened, programs, until
+from helpers.browser import studio as serving
 
 _PICTURES = {
     "two-sectors": "preset=two-sectors&at=0.2&show=paths.regions.sum.cones",
@@ -37,7 +40,7 @@ _PICTURES = {
 _GROWTH = 1.25  # memory after the warm-up by which it may grow
 
 
-def drawn(n: int = 20, width: int = 50, seed: int = 0) -> dict:
+def drawn(n: int = 20, width: int = 50, seed: int = 0) -> dict[str, Any]:
     """Return what people draw: two clouds of points."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2, 1, -1)
@@ -56,7 +59,7 @@ def send(address: str, path: str, body: bytes, kind: str = "application/json") -
         connection.close()
 
 
-def ask(address: str, path: str, state: dict, session: str, seconds: float) -> tuple[int, bytes]:
+def ask(address: str, path: str, state: dict[str, Any], session: str, seconds: float) -> tuple[int, bytes]:
     """Ask one question."""
     return send(address, path, json.dumps({"state": state, "session": session, "seconds": seconds}).encode())
 
@@ -76,14 +79,31 @@ def memory(pid: int) -> float:
     return total / 1024
 
 
-def times(name: str, took: list[float]) -> None:
-    """Print a line of milliseconds."""
-    found = np.percentile(took, [50, 95, 100])
-    print(f"{name:46s} median {found[0]:7.1f} ms   p95 {found[1]:7.1f} ms   largest {found[2]:7.1f} ms", flush=True)
+def studio(drags: int) -> Found:
+    """Ask in every way there is; the answer is how many questions were not answered as they should be."""
+    with serving() as (address, process):
+        assert ask(address, "/api/flow", drawn(), "first", 5.0)[0] == 200
+        took, complete = server_latency(address, drags)
+        figures = {**_quantiles("drag ms", took), "followed to the end": complete / drags}
+        if seen := browser_latency(address, drags):
+            figures |= _quantiles("drag in a browser ms", seen)
+        figures["fifty at once s"], unanswered = crowd(address)
+        before = memory(process.pid)
+        codes = nonsense(address)
+        figures["fifty again s"], again = crowd(address)
+        figures |= {"memory MB": before, "memory afterwards MB": memory(process.pid)}
+    return Found(unanswered + again + sum(many for code, many in codes.items() if code >= 500), figures)
 
 
-def server_latency(address: str, drags: int = 100) -> None:
-    """Measure how long the server takes for the picture while a point is dragged."""
+def _quantiles(name: str, took: list[float]) -> dict[str, float]:
+    """Return median, 95 % and largest."""
+    return dict(
+        zip((f"{name}, median", f"{name}, 95 %", f"{name}, largest"), np.percentile(took, [50, 95, 100]), strict=True)
+    )
+
+
+def server_latency(address: str, drags: int) -> tuple[list[float], int]:
+    """Measure how long the server takes while a point is dragged, and how many runs are followed to the end."""
     state, took, complete = drawn(), [], 0
     for k in range(drags):
         state["points"][0] = [2.0 - 0.03 * k, 0.5 + 0.01 * k]
@@ -92,32 +112,30 @@ def server_latency(address: str, drags: int = 100) -> None:
         took.append(1e3 * (time.perf_counter() - start))
         assert code == 200, text
         complete += json.loads(text)["complete"]
-    times(f"a drag, server (20 points, 50 neurons, {drags})", took)
-    print(f"{'':46s} {complete} of {drags} runs followed to log t = 10^6 within 0.06 s")
+    return took, complete
 
 
-def browser_latency(address: str, drags: int = 100) -> None:
-    """Measure the same in a browser, from the move of the pointer to the picture."""
+def browser_latency(address: str, drags: int) -> list[float]:
+    """Measure the same in a browser, from the move of the pointer to the picture; nothing if there is none."""
     if programs() is None:
-        print(MISSING)
-        return
+        return []
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as window:
         window.get(address)
         until(window, SETTLED)
         window.execute_script("studio.open({...studio.state, network: null, ...arguments[0]}, null, 0.6)", drawn())
         until(window, SETTLED, 120)
-        took = []
+        took: list[float] = []
         for k in range(drags):
             window.execute_script(
                 "studio.latencies.length = 0; studio.state.points[0] = arguments[0]; studio.moved();",
                 [2.0 - 0.03 * k, 0.5 + 0.01 * k],
             )
             took += until(window, "studio.latencies.length && studio.latencies")[:1]
-        times(f"a drag, browser: server and drawing ({drags})", took)
+        return took
 
 
-def crowd(address: str, many: int = 50) -> None:
-    """Ask many questions at once, each of another visitor."""
+def crowd(address: str, many: int = 50) -> tuple[float, int]:
+    """Ask many questions at once, each of another visitor: seconds, and how many were not answered."""
     codes: list[int] = []
 
     def one(k: int) -> None:
@@ -129,15 +147,13 @@ def crowd(address: str, many: int = 50) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert codes.count(200) == many, codes
-    print(f"{f'{many} questions at once':46s} all answered after {time.perf_counter() - start:.1f} s", flush=True)
+    return time.perf_counter() - start, many - codes.count(200)
 
 
-def nonsense(address: str, many: int = 1000, seed: int = 0) -> None:
-    """Send broken requests; every answer is a refusal in JSON, and afterwards the server answers as before."""
-    rng, codes = random.Random(seed), {}
+def nonsense(address: str, many: int = 1000, seed: int = 0) -> dict[int, int]:
+    """Send broken requests, count the codes; every refusal is JSON, and afterwards the server answers as before."""
+    rng, codes = random.Random(seed), dict[int, int]()
     good = json.dumps({"state": drawn(4, 4), "seconds": 0.1})
-    start = time.perf_counter()
     for _ in range(many):
         at = rng.randrange(len(good))
         body = rng.choice(
@@ -157,10 +173,8 @@ def nonsense(address: str, many: int = 1000, seed: int = 0) -> None:
         codes[code] = codes.get(code, 0) + 1
         if code != 200:
             assert set(json.loads(text)) == {"error", "kind", "remedy"}, text
-    assert not any(code >= 500 for code in codes), codes
     assert ask(address, "/api/flow", drawn(4, 4), "after", 1.0)[0] == 200
-    took = time.perf_counter() - start
-    print(f"{f'{many} broken requests':46s} {dict(sorted(codes.items()))} in {took:.1f} s", flush=True)
+    return codes
 
 
 def soak(address: str, pid: int, minutes: float) -> bool:
@@ -174,7 +188,8 @@ def soak(address: str, pid: int, minutes: float) -> bool:
         if k % 20 == 0:
             assert ask(address, "/api/theory", state, f"s{k % 5}", 5.0)[0] == 200
         if k % 50 == 0:
-            nonsense(address, 50, k)
+            codes = nonsense(address, 50, k)
+            assert max(codes) < 500, codes
         if not first and time.monotonic() - start > 6 * minutes:
             first = memory(pid)
         if time.monotonic() - said > 60:
@@ -206,23 +221,13 @@ def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--soak", type=float, metavar="MINUTES", help="go on for so long and watch the memory")
-    parser.add_argument("--drags", type=int, default=100)
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="take the pictures of the documentation")
     given = parser.parse_args()
-    with studio() as (address, process):
+    with serving() as (address, process):
         assert ask(address, "/api/flow", drawn(), "first", 5.0)[0] == 200
         if given.pictures:
             return pictures(address, given.pictures)
-        if given.soak:
-            return 0 if soak(address, process.pid, given.soak) else 1
-        server_latency(address, given.drags)
-        browser_latency(address, given.drags)
-        crowd(address)
-        before = memory(process.pid)
-        nonsense(address)
-        crowd(address)
-        print(f"{'memory of server and processes':46s} {before:.0f} MB, then {memory(process.pid):.0f} MB")
-    return 0
+        return 0 if soak(address, process.pid, given.soak or 30.0) else 1
 
 
 if __name__ == "__main__":

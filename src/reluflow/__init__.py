@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The one list of public names: the package each comes from, and its line of help. Type checkers read __init__.pyi,
 # which a test holds against it.
