@@ -153,7 +153,7 @@ def test_files_that_cannot_be_written(planar, tmp_path, name):
 
 def test_long_first_steps_are_not_drawn_as_ramps():
     run = flow(Problem(example("EX1").data, initialize(2, 6, scale=0.3, seed=0)), {"log_time": 20.0})
-    assert np.diff(run.log_time[1:3])[0] > 0.6  # steps begin by doubling: the integrator needs no record between
+    assert np.diff(run.log_time[1:8]).max() > 0.6  # steps begin by doubling: the integrator needs no record between
     shown = finer(run)
     assert set(run.log_time) <= set(shown.log_time)
     assert (np.diff(shown.log_time[1:10]) < 0.7).all()  # no more than a doubling

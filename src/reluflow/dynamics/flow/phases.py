@@ -514,7 +514,7 @@ class Late:
 
 
 def implicit_pays(geometry: Geometry, goal: Goal, log_time: float, q: Array, fold: float, busy: float) -> bool:
-    """Whether implicit steps to the goal are cheaper than ``fold`` explicit ones an e-fold, some of them with events."""
+    """Whether implicit steps to the goal are cheaper than ``fold`` explicit ones an e-fold, some with events."""
     ahead = min(goal.log_time - log_time, geometry.problem.log_loss_of(q) - goal.log_loss)
     return fold * ahead * (1.0 - _EVENT * busy) > _WHOLE or log_time > _AGED
 

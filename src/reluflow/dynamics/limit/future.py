@@ -14,7 +14,7 @@ point that no neuron felt before: then that point is not lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _TOUCH = 1e-9  # cosines below this are on the hyperplane
 _UNFITTED = 1e6  # how much more strongly than the others a point that no neuron feels pulls: not at all known, but more
 _DISTURBED = 1e-6  # disturbances, as part of a neuron, that show where it would go if it is not exactly where it seems
 _EPS = 8 * float(np.finfo(np.float64).eps)  # rounding of a neuron on its path, as part of what it was
+_ASTRAY = 1e-12  # how far rounding may lead a neuron from a line that it never leaves
 _MOMENT = 1e-12  # moments closer than this, relatively, are one
 _NEVER = 1e12  # what does not happen while log |theta| grows so far does not happen
 _BEFORE = 4.0  # a plateau is left when the neuron that ends it has e^-(2 this) of the squared norm: still no matter
@@ -150,6 +151,7 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
     """
     if small.size == 0:
         return NOBODY
+    state = _straight(geometry, state, small)
     # A neuron that would unlearn a lost point slides on its hyperplane; one that would learn it comes to see it.
     multipliers, strong = multipliers.copy(), _UNFITTED * multipliers.max()
     multipliers[lost] = np.where(np.isin(-geometry.y[lost], state.sign[small]), strong, 0.0)
@@ -161,6 +163,24 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
         return one
     which = int(small[np.flatnonzero(one._early.nonunique)[0]])
     return _undecided(small, one.rates, f"neuron {which} reaches a place where it may go on in several ways")
+
+
+def _straight(geometry: Geometry, state: State, small: Index) -> State:
+    """Put neurons back on the line they never leave, from which the rounding of many steps leads away.
+
+    By the numbers given, such a neuron is a multiple of every point it feels; a shrinking one would turn rounding into a
+    direction.
+    """
+    net, X, U = geometry.problem.net, geometry.problem.data.X, state.U.copy()
+    for j in small:
+        cosine = float(U[j] @ net.directions[j])
+        if np.linalg.norm(U[j] - np.sign(cosine) * net.directions[j]) > _ASTRAY:
+            continue
+        felt = geometry.slopes(state.sides[[j]])[0] != 0
+        given = as_rationals(net.W[j])
+        if all(multiple(as_rationals(x), given) is not None for x in X[felt]):
+            U[j] = np.sign(cosine) * net.directions[j]
+    return replace(state, U=U)
 
 
 def _follow(
