@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import reluflow as rf
+from helpers.draws import drawn, error
 
 EX1 = rf.example("EX1").data
 
@@ -502,3 +503,13 @@ def test_a_neuron_that_slides_and_shrinks_stays_on_its_hyperplane(log_scale):
                 shrunk = max(shrunk, float(np.ptp(run.log_norms[inside, j])))
     assert held > 10
     assert shrunk > 30
+
+
+def test_hyperplanes_that_depend_on_each_other_do_not_stop_the_flow():
+    """Lattice points: a neuron slides on five hyperplanes whose normals span four dimensions."""
+    run = rf.flow(drawn(596), {"log_time": 0.0}, rtol=1e-8, progress=False)
+    assert run.log_time[-1] == 0.0
+    faces = run.problem.data.X / run.problem.data.norms[:, None]
+    assert (np.abs(run.final.directions @ faces.T) < 1e-12).sum(axis=1).max() >= 5
+    other = rf.flow(drawn(596), {"log_time": 0.0}, rtol=1e-10, progress=False)
+    assert error(other.final, run.final) < 1e-6

@@ -20,7 +20,7 @@ from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
 from .late import Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
-from .state import State, forces_at, moving, onto, pattern_of, settle_neuron
+from .state import State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL, Tape
 
 FITTED = 3.0  #: the late phase begins when every margin that can move is above this ...
@@ -289,6 +289,7 @@ class Coupled:
         state.sign[me] = sign
         before = sides[on].copy()
         row, unique = settle_neuron(geometry, state, me, on, before, arriving[on], c, geometry.kinks(c), self._edge())
+        row = untangled(geometry, row, sides)
         names = {1: "activate", -1: "deactivate", 0: "slide"}
         found = [Change(me, -1, "flip")] if flips else []
         found += [Change(me, int(k), names[int(row[k])]) for k in on[row[on] != before]]

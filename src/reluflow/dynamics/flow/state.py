@@ -11,6 +11,7 @@ from ...problem.types import Array, Flags, Index, Signs
 from ...sectors import exact_signs
 from .field import EDGE, ON, Geometry, Pattern, make_pattern, settle
 
+_DEPENDS = 1e-10  # a unit normal of which less is left beside others depends on them
 _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
 #: Log of the largest force, relative to those felt, that is given to a sample which neurons only slide on.
 STRONG = 10.0
@@ -137,6 +138,26 @@ def settle_neuron(
     found = settle(geometry, sign, free, on, before, arriving, kinks[on], mass + 1e-300, edge)
     row[on] = found.sides
     return row, found.unique
+
+
+def untangled(geometry: Geometry, row: Signs, before: Signs) -> Signs:
+    """Let hyperplanes go whose normals depend on those of others that hold the neuron: it stays on them all the same.
+
+    What they pull along their normals is taken out with the rest, so that their sides do not matter meanwhile: they
+    keep those they had.
+    """
+    held = np.flatnonzero(row == 0)
+    row, basis = row.copy(), np.zeros((0, geometry.faces.normals.shape[1]))
+    for k in sorted(held, key=lambda k: before[k] != 0):  # those that held it before come first
+        normal = geometry.faces.normals[k]
+        for _ in range(2):
+            normal = normal - (basis @ normal) @ basis
+        size = float(np.linalg.norm(normal))
+        if size < _DEPENDS:
+            row[k] = before[k] or -1
+        else:
+            basis = np.vstack([basis, normal / size])
+    return row
 
 
 def onto(geometry: Geometry, u: Array, sides: Signs) -> Array:

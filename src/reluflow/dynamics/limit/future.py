@@ -168,8 +168,8 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
 def _straight(geometry: Geometry, state: State, small: Index) -> State:
     """Put neurons back on the line they never leave, from which the rounding of many steps leads away.
 
-    By the numbers given, such a neuron is a multiple of every point it feels; a shrinking one would turn rounding into a
-    direction.
+    By the numbers given, such a neuron is a multiple of every point it feels; a shrinking one would turn rounding into
+    a direction.
     """
     net, X, U = geometry.problem.net, geometry.problem.data.X, state.U.copy()
     for j in small:
