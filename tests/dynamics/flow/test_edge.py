@@ -464,8 +464,8 @@ def test_forces_that_are_no_numbers_end_the_flow(monkeypatch, size):
         return lambda self: lambda s, y: np.full_like(honest(self)(s, y), np.nan)
 
     monkeypatch.setattr(late.LateChart, "field", broken(late.LateChart.field))
-    honest = adams._fixed
-    monkeypatch.setattr(adams, "_fixed", lambda *args: honest(*args)._replace(weight=np.nan))
+    honest = adams.fixed_of
+    monkeypatch.setattr(adams, "fixed_of", lambda *args: honest(*args)._replace(weight=np.nan))
     data = rf.Dataset([[2, 1], [1, 2], [-3, -1], [-1, -2.5]], [1, 1, -1, -1])
     net = rf.Network.balanced(size * np.array([[1.0, 0.9], [-1.0, -0.8]]), [1, -1])
     with pytest.raises(rf.Undecided, match="beyond doubles"):

@@ -25,18 +25,15 @@ import numpy as np
 
 from ...problem import check_time
 from ...problem.types import Array, Flags, Ints, Signs
-from .arcs import FLIP, HARD, NODES, Came, Step, new_bench, through
-from .dense import Leg, Rows, new_came
+from .arcs import FLIP, HARD, Came, Step, new_bench, through
+from .dense import Leg, Rows
+from .desk import fixed_of, new_desk, new_tape
 from .field import Geometry
-from .pulls import LOSSES
 from .state import State, ties
-from .stepper import ADVANCE, BEGIN, CUT, LOOK, NOW, PROCEED, START, SWEEP, TAKE, Desk, Fixed, Tape, perform, plan
+from .stepper import ADVANCE, BEGIN, CUT, LOOK, PROCEED, START, SWEEP, TAKE, perform, plan
 
 #: Neurons x faces x inputs from which their passes are shared among threads.
 _THREADS = 2_000_000
-_STEPS = 64  # most steps in a row, where they are small ...
-_CELLS = 4_000_000  # ... and how many numbers are written down for them at the most
-_EVENTS = 2048  # events for which there is room
 
 
 def threads() -> int:
@@ -60,7 +57,7 @@ class Adams:
 
     def __init__(self, geometry: Geometry, state: State, who: Flags, rtol: float) -> None:
         self.geometry, self.base_state, self.rtol = geometry, state, rtol
-        self.fixed = _fixed(geometry, rtol)
+        self.fixed = fixed_of(geometry, rtol)
         unit = np.maximum(state.log_w, state.log_a)[who]
         with np.errstate(under="ignore", over="ignore"):
             W = np.exp(state.log_w[who] - unit)[:, None] * state.U[who]
@@ -69,11 +66,11 @@ class Adams:
         self.tied, excess = ties(geometry, state, who, unit)
         self.balanced = state.balanced[who] & (not geometry.frozen)
         self.which = np.flatnonzero(who)
-        self.desk = _desk(self.fixed, np.ascontiguousarray(W / size[:, None]), b / size)
+        self.desk = new_desk(self.fixed, np.ascontiguousarray(W / size[:, None]), b / size)
         self.desk.rho[:], self.desk.excess[:] = unit + np.log(size), excess / size**2
         self.desk.sides[:], self.desk.tied[:] = state.sides[who], self.tied | self.balanced
         self._benches = [new_bench(*self.fixed.normals.shape)]
-        self.tape = self._new_tape(1)
+        self.tape = new_tape(self.fixed, self.desk, 1)
         self._perform(START)
 
     def _perform(self, task: int, t_end: float = 0.0, least_loss: float = -np.inf, most_margin: float = np.inf) -> int:
@@ -154,29 +151,6 @@ class Adams:
 
     # -- steps ------------------------------------------------------------------------------------------------
 
-    def _new_tape(self, most: int) -> Tape:
-        """Make room for as many steps as are wanted and sensible."""
-        (p, d), (m, n) = self.desk.W.shape, (self.fixed.normals.shape[0], self.fixed.y.size)
-        cells = p * (d + 6) + p * m // 8 + 2 * (NODES + 1) * m + n
-        S = 1 if self.shared else max(1, min(_STEPS, most, _CELLS // cells))
-        kinks = (S, NODES + 1, 0 if self.fixed.bare else m)
-        return Tape(
-            np.empty((S + 1, p, d)),
-            np.empty((S + 1, p)),
-            np.empty((S + 1, p)),
-            np.empty((S + 1, p)),
-            np.empty((S + 1, p, m), np.int8),
-            np.empty((S, p)),
-            np.empty((S, NODES + 1, m)),
-            np.empty(kinks),
-            np.empty((S, n)),
-            np.empty((S, 4)),
-            np.empty(S, np.int64),
-            np.zeros(S + 1, np.int64),
-            np.empty((max(_EVENTS, 8 * p), 3), np.int64),
-            np.empty(max(_EVENTS, 8 * p)),
-        )
-
     @property
     def shared(self) -> bool:
         """Whether neurons are shared among threads."""
@@ -185,7 +159,7 @@ class Adams:
     def advance(self, most: int, t_end: float, least_loss: float, most_margin: float) -> tuple[int, int]:
         """Take steps, on a new tape, until it is full or something else is to be done: what, and how many."""
         check_time("following the flow")
-        self.tape, now = self._new_tape(most), self.desk.now
+        self.tape, now = new_tape(self.fixed, self.desk, 1 if self.shared else most), self.desk.now
         now.stage, now.steps = BEGIN, 0
         return self._go_on(t_end, least_loss, most_margin), int(now.steps)
 
@@ -292,78 +266,3 @@ class Adams:
         desk.Z[j] = w @ self.fixed.across
         up = np.where(sides > 0, desk.hist[1 : n + 1], 0.0)
         desk.F[j, 1 : n + 1] = (desk.lows[1 : n + 1] + up) @ self.fixed.normals
-
-
-def _fixed(geometry: Geometry, rtol: float) -> Fixed:
-    faces, data, problem = geometry.faces, geometry.problem.data, geometry.problem
-    up = bool((faces.orient > 0).all())
-    return Fixed(
-        np.ascontiguousarray(faces.normals),
-        np.ascontiguousarray(faces.normals.T),
-        np.ascontiguousarray(data.norms),
-        np.ascontiguousarray(data.y),
-        np.ascontiguousarray(faces.of, dtype=np.int64),
-        np.ascontiguousarray(faces.orient, dtype=np.int8),
-        float(geometry.slope),
-        float(problem.weight),
-        float(rtol),
-        geometry.gone,
-        LOSSES[problem.loss.name],
-        geometry.frozen,
-        up and faces.m == data.n and bool((faces.of == np.arange(data.n)).all()),
-        up and geometry.slope == 0.0,
-    )
-
-
-def _desk(fixed: Fixed, W: Array, b: Array) -> Desk:
-    (p, d), (m, n) = W.shape, (fixed.normals.shape[0], fixed.y.size)
-    node = NODES + 2
-    return Desk(
-        W=W,
-        b=b,
-        rho=np.empty(p),
-        excess=np.empty(p),
-        tied=np.empty(p, np.int8),
-        sides=np.empty((p, m), np.int8),
-        Z=np.empty((p, m)),
-        F=np.zeros((p, node, d)),
-        hist=np.zeros((node, m)),
-        lows=np.zeros((node, m)),
-        ages=np.zeros(node),
-        f=np.empty(n),
-        extra=np.zeros((p, d)),
-        constant=np.zeros(m),
-        mass=np.zeros(p),
-        kink=np.empty((NODES + 1, m)),
-        C=np.empty((NODES + 1, NODES + 1)),
-        s=np.zeros(node),
-        nodes=np.zeros(node),
-        guess=new_came(p, m, d),
-        came=new_came(p, m, d),
-        late=np.zeros(p, np.int8),
-        who=np.empty(p, np.int64),
-        again=np.empty(p, np.int64),
-        ends=np.empty((p, m)),
-        turned=np.empty((p, m), np.int8),
-        packed=np.empty((p, m), np.int8),
-        f_end=np.empty(n),
-        bends=np.zeros((3, n)),
-        before=np.zeros((3, m)),
-        moments=np.zeros((2, 3, p, d)),
-        own=np.zeros((3, m)),
-        room=np.empty((p, m)),
-        part=np.empty(m),
-        face=np.empty((4, m)),
-        c=np.empty(n),
-        mean=np.zeros(n),
-        FA=np.empty((p, d)),
-        FB=np.empty((p, d)),
-        kinks=np.empty((4, m)),
-        ones=np.empty(p),
-        none=np.empty(0),
-        scratch=np.empty(d + m),
-        nodal=np.empty((NODES + 1, NODES + 1)),
-        column=np.empty(node),
-        spare=np.empty(p),
-        now=np.zeros(1, NOW).view(np.recarray)[0],
-    )

@@ -16,12 +16,13 @@ from ...problem.types import Array, Index
 from .adams import Adams, Events
 from .arcs import FLIP, HARD, THROUGH
 from .dense import Leg
+from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
 from .late import Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
 from .state import State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
-from .stepper import BEYOND, FAILED, TRIAL, Tape
+from .stepper import BEYOND, FAILED, TRIAL
 
 FITTED = 3.0  #: the late phase begins when every margin that can move is above this ...
 _UNFITTED = 0.5  # ... and ends when one falls below this

@@ -8,14 +8,13 @@ error, compare the events, take the step, begin the next. `perform` does both fo
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ...problem.types import Ints, Signs
 from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, put
 from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, through
+from .desk import Desk, Fixed, Tape
 from .passes import (
     estimate,
     follow_log,
@@ -52,118 +51,6 @@ BEGIN, REFERENCE, PREDICTOR, CORRECTOR, AGAIN, CUT, PART = range(7)
 
 #: What `perform` is asked for.
 ADVANCE, PROCEED, START, LOOK, TAKE = range(5)
-
-NOW = np.dtype(
-    [(name, np.float64) for name in ("t", "h", "last", "upto", "factor", "pace")]
-    + [
-        (name, np.int64)
-        for name in (
-            "order",
-            "nodes",
-            "failed",
-            "next",
-            "K",
-            "terms",
-            "bent",
-            "movers",
-            "again",
-            "stage",
-            "steps",
-            "seen",
-        )
-    ]
-)
-
-
-class Fixed(NamedTuple):
-    """What does not change during a phase."""
-
-    normals: Floats  # (m, d) of the faces
-    across: Floats  # (d, m)
-    norms: Floats  # (n,) of the samples
-    y: Floats  # (n,)
-    of: Ints  # (n,) face of a sample
-    orient: Signs  # (n,) whether it lies along the normal
-    slope: float
-    weight: float
-    rtol: float
-    gone: float  # log of the size below which a neuron is left as it is
-    loss: int  # see `pulls`
-    frozen: bool
-    plain: bool  # one sample a face, along its normal
-    bare: bool  # on the negative side of every face nothing pulls
-
-
-class Desk(NamedTuple):
-    """The neurons, the last few values of the forces, and a step under way."""
-
-    W: Floats  # (p, d) over their sizes
-    b: Floats  # (p,)
-    rho: Floats  # (p,) logs of the sizes
-    excess: Floats  # (p,) b^2 - |w|^2, conserved
-    tied: Signs  # (p,) whether b follows from |w|
-    sides: Signs  # (p, m)
-    Z: Floats  # (p, m) W . normals
-    F: Floats  # (p, NODES + 2, d): [1] now, [2] ... the past, [0] the end of the step under way
-    hist: Floats  # (NODES + 2, m) kinks of the faces, likewise
-    lows: Floats  # (NODES + 2, m) pulls on their negative sides
-    ages: Floats  # (NODES + 2,) of the nodes; the newest is now
-    f: Floats  # (n,) outputs
-    extra: Floats  # (p, d) force of the mean bend
-    constant: Floats  # (m,) its pull on the negative sides
-    mass: Floats  # (p,)
-    kink: Floats  # (NODES + 1, m)
-    C: Floats  # (NODES + 1, NODES + 1)
-    s: Floats  # (NODES + 2,) the nodes, in parts of the step
-    nodes: Floats  # (NODES + 2,) the same with its end in front
-    guess: Came
-    came: Came
-    late: Signs  # (p,)
-    who: Ints  # (p,) neurons that move, the first `movers` of them
-    again: Ints  # (p,) those that are to go again, likewise; or that met something
-    ends: Floats  # (p, m) W . normals at the end of the trial
-    turned: Signs  # (p, m) sides there
-    packed: Signs  # (p, m) some rows of it
-    f_end: Floats  # (n,)
-    bends: Floats  # (3, n) moments of the bends of the pulls
-    before: Floats  # (3, m) of bends of the predictor by own faces ...
-    moments: Floats  # (2, 3, p, d) ... and by the others; [1] of the corrector
-    own: Floats  # (3, m)
-    room: Floats  # (p, m)
-    part: Floats  # (m,)
-    face: Floats  # (4, m): pull on the positive side, on the negative one, sizes of both
-    c: Floats  # (n,)
-    mean: Floats  # (n,) mean bends of the predictor
-    FA: Floats  # (p, d)
-    FB: Floats
-    kinks: Floats  # (4, m)
-    ones: Floats  # (p,)
-    none: Floats  # (0,)
-    scratch: Floats  # (d + m,)
-    nodal: Floats  # (NODES + 1, NODES + 1)
-    column: Floats  # (NODES + 2,)
-    spare: Floats  # (p,)
-    now: Any  # a record of `NOW`
-
-
-class Tape(NamedTuple):
-    """Steps that were taken: where each began and the forces of it, the outputs and the loss at its end, all events."""
-
-    W: Floats  # (S + 1, p, d); the last is where all ended
-    b: Floats
-    rho: Floats
-    excess: Floats
-    sides: Signs
-    mass: Floats  # (S, p)
-    kink: Floats  # (S, NODES + 1, m)
-    low: Floats  # the same, or (S, NODES + 1, 0): nothing
-    f: Floats  # (S, n)
-    clock: Floats  # (S, 4): time at the start, length, time at the end, log loss there
-    terms: Ints  # (S,)
-    upto: Ints  # (S + 1,) events before each step
-    event: Ints  # (E, 3): neuron, face, side
-    when: Floats  # (E,)
-
 
 # -- outputs and forces ---------------------------------------------------------------------------------------
 
@@ -820,7 +707,7 @@ def _planned(fixed: Fixed, desk: Desk) -> tuple[Step, Crowd, Came, Ints, int]:
     return _plan(fixed, desk)
 
 
-_STAMP = stamp_of(__file__, "pulls.py", "passes.py", "roots.py", "arcs.py", "../early/state.py")
+_STAMP = stamp_of(__file__, "desk.py", "pulls.py", "passes.py", "roots.py", "arcs.py", "../early/state.py")
 _KEPT: dict[str, Any] = {"stamp": _STAMP, "slow": "the integrator", "nogil": True, "error_model": "numpy"}
 perform = kept(_perform, **_KEPT)
 plan = kept(_planned, **_KEPT)
