@@ -28,7 +28,8 @@ def test_d6_crosses_between_1e_2_and_1e_3():
 def test_parallel_gives_the_same():
     draw = rf.Problem(rf.example("EX1").data, rf.initialize(2, 4, "balanced", 1.0, seed=0, signs=[1, -1, 1, -1]))
     one, two = (rf.ladder(draw, log_scales=[-5.0, -3000.0], jobs=jobs) for jobs in (1, 2))
-    assert (one.margins == two.margins).all()
+    # Equal but for last digits: code compiled in this process and the same read from disk round differently.
+    assert one.margins == pytest.approx(two.margins, rel=1e-11)
     assert one.margins == pytest.approx(0.5840985669, rel=1e-3)
 
 
