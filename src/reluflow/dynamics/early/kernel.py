@@ -12,12 +12,10 @@ and anything between on the hyperplane itself.
 from __future__ import annotations
 
 import math
-import zlib
-from pathlib import Path
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled import kept, stamp_of
 from .faces import drop_all, kind, settle, sum_force, tolerance
 from .search import ahead_dense, ahead_lazy, refresh, walk
 from .state import (
@@ -41,7 +39,6 @@ from .state import (
     put,
 )
 
-_PARTS = "state", "faces", "search"
 _REFRESH = 256, 2048  # events after which everything is summed afresh, with and without a Gram matrix
 _CROWD = 8  # events in one place after which all hyperplanes through it are taken together
 # What ends a straight line.
@@ -355,12 +352,7 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
     return row, SHRINKING if caught else STUCK
 
 
-def _stamp() -> int:
-    try:
-        return 1 + zlib.crc32(b"".join(Path(__file__).with_name(f"{part}.py").read_bytes() for part in _PARTS))
-    except OSError:  # installed without sources: they cannot change either
-        return 1
-
+_STAMP = stamp_of(__file__, "state.py", "faces.py", "search.py")
 
 # Kept for this file; the stamp stands for the others.
-align_one = kept(follow, stamp=_stamp(), slow="the integrator", nogil=True, error_model="numpy")
+align_one = kept(follow, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy")
