@@ -1,4 +1,9 @@
-"""Compiling with numba: what was compiled is kept on disk, and a compilation that takes long says so."""
+"""Compiling with numba: what was compiled is kept on disk, and a compilation that takes long says so.
+
+Numba optimises a function, and makes machine code of it, before it is linked into the functions that call it, where all
+of that is done again: with functions in ten layers the time of compilation goes into code that nobody runs. `linked`
+leaves a function as it is until it stands in the entry point (`kept`) that is really called.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,10 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache, NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.typed_passes import NopythonTypeInference
 from numba.core.types.misc import unliteral
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
@@ -40,6 +49,63 @@ def kept(function: Compiled, *, stamp: int = 0, slow: str = "", **options: Any) 
     except (RuntimeError, OSError):  # there is no place to keep it
         compiled._cache = _Unkept(slow)
     return compiled  # type: ignore[no-any-return]
+
+
+def linked(function: Compiled, **options: Any) -> Compiled:
+    """Compile what only compiled functions call: it is optimised with them, and kept with them.
+
+    Parameters
+    ----------
+    function : callable
+    **options
+        For `numba.njit`.
+    """
+    options |= {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return one_for_all(numba.njit(pipeline_class=_Linked, **options)(function))  # type: ignore[no-any-return]
+
+
+class _Open(JITCodeLibrary):  # type: ignore[misc]
+    """Code that waits to be linked into what calls it: neither optimised nor turned into machine code by itself."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        return 0  # it cannot be called from Python
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Do nothing: only functions that raise or print look into their environment."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _LeaveOpen(FunctionPass):  # type: ignore[misc]
+    _name = "leave_open"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Open(state.targetctx.codegen(), state.func_id.func_qualname)
+        return False
+
+
+class _Linked(Compiler):  # type: ignore[misc]
+    """The pipeline of numba with an open library at its end."""
+
+    def define_pipelines(self) -> Any:
+        pipelines = super().define_pipelines()
+        for passes in pipelines:
+            passes.add_pass_after(_LeaveOpen, NopythonTypeInference)
+            passes.finalize()
+        return pipelines
 
 
 def one_for_all(compiled: Any) -> Any:

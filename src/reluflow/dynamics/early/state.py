@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from ...problem.types import Ints
-from ..compiled import Compiled, one_for_all
+from ..compiled import Compiled, linked
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,11 +128,8 @@ def new_log(rows: int, entries: int) -> Log:
 
 def jit(function: Compiled) -> Compiled:
     """Compile; what is compiled is kept on disk with the one entry point of `kernel`."""
-    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    options["_nrt"] = False  # nothing is allocated, so views need no reference counts
-    if function.__name__ == "dot":
-        options["fastmath"] = {"reassoc", "contract"}  # sums in vector registers
-    return one_for_all(numba.njit(**options)(function))  # type: ignore[no-any-return]
+    fast = {"reassoc", "contract"} if function.__name__ == "dot" else False  # sums in vector registers
+    return linked(function, fastmath=fast, _nrt=False)  # nothing is allocated, so views need no reference counts
 
 
 @jit

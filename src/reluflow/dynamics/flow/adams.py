@@ -25,12 +25,13 @@ import numpy as np
 
 from ...problem import check_time
 from ...problem.types import Array, Flags, Ints, Signs
-from .arcs import FLIP, HARD, Came, Step, new_bench, through
+from ..held import Held
+from .arcs import FLIP, HARD, Came, new_bench
 from .dense import Leg, Rows
 from .desk import fixed_of, new_desk, new_tape
 from .field import Geometry
 from .state import State, ties
-from .stepper import ADVANCE, BEGIN, CUT, LOOK, PROCEED, START, SWEEP, TAKE, perform, plan
+from .stepper import ADVANCE, BEGIN, CUT, LOOK, PROCEED, SHARE, START, SWEEP, TAKE, perform
 
 #: Neurons x faces x inputs from which their passes are shared among threads.
 _THREADS = 2_000_000
@@ -69,13 +70,20 @@ class Adams:
         self.desk = new_desk(self.fixed, np.ascontiguousarray(W / size[:, None]), b / size)
         self.desk.rho[:], self.desk.excess[:] = unit + np.log(size), excess / size**2
         self.desk.sides[:], self.desk.tied[:] = state.sides[who], self.tied | self.balanced
-        self._benches = [new_bench(*self.fixed.normals.shape)]
-        self.tape = new_tape(self.fixed, self.desk, 1)
+        self._held, self._benches = (Held(self.fixed), Held(self.desk)), [self._bench()]
+        self._lay(1)
         self._perform(START)
 
+    def _bench(self) -> Held:
+        return Held(new_bench(*self.fixed.normals.shape))
+
+    def _lay(self, most: int) -> None:
+        """Lay in a new tape."""
+        self.tape = new_tape(self.fixed, self.desk, most)
+        self._tape = Held(self.tape)
+
     def _perform(self, task: int, t_end: float = 0.0, least_loss: float = -np.inf, most_margin: float = np.inf) -> int:
-        bench = self._benches[0]
-        return int(perform(task, self.fixed, self.desk, self.tape, bench, t_end, least_loss, most_margin))
+        return int(perform(task, *self._held, self._tape, self._benches[0], t_end, least_loss, most_margin, 0, 1))
 
     # -- where the neurons are --------------------------------------------------------------------------------
 
@@ -159,7 +167,8 @@ class Adams:
     def advance(self, most: int, t_end: float, least_loss: float, most_margin: float) -> tuple[int, int]:
         """Take steps, on a new tape, until it is full or something else is to be done: what, and how many."""
         check_time("following the flow")
-        self.tape, now = new_tape(self.fixed, self.desk, 1 if self.shared else most), self.desk.now
+        self._lay(1 if self.shared else most)
+        now = self.desk.now
         now.stage, now.steps = BEGIN, 0
         return self._go_on(t_end, least_loss, most_margin), int(now.steps)
 
@@ -176,13 +185,15 @@ class Adams:
 
     def _sweep(self) -> None:
         """Sweep as `stepper.advance` does; neurons are shared among threads."""
-        step, crowd, came, who, mode = plan(self.fixed, self.desk)
         many = threads()
         while len(self._benches) < many:
-            self._benches.append(new_bench(*self.fixed.normals.shape))
-        parts = zip(np.array_split(who, many), self._benches, strict=False)
+            self._benches.append(self._bench())
+
+        def share(part: int) -> None:
+            perform(SHARE, *self._held, self._tape, self._benches[part], 0.0, 0.0, 0.0, part, many)
+
         with ThreadPoolExecutor(many) as pool:
-            list(pool.map(lambda part: through(step, crowd, came, part[1], self.desk.ends, part[0], mode), parts))
+            list(pool.map(share, range(many)))
 
     # -- a trial: a step that was found good enough, and is to be looked at ------------------------------------
 
@@ -215,25 +226,6 @@ class Adams:
             rows, came.face[rows, place], came.side[rows, place].astype(np.int64), now.t + when[order] * now.h
         )
 
-    @property
-    def _corrector(self) -> Step:
-        """The trial as a step; the polynomials of a leg are kept beside it."""
-        fixed, desk, now = self.fixed, self.desk, self.desk.now
-        tiny, watch = max(1e-15, 1e-4 * fixed.rtol), fixed.slope < 1.0
-        return Step(
-            fixed.normals,
-            desk.kink,
-            desk.C,
-            int(now.terms),
-            0,
-            self.h,
-            float(now.upto),
-            tiny,
-            fixed.frozen,
-            watch,
-            fixed.bare,
-        )
-
     def leg(self) -> Leg:
         """Return what is needed to look at the trial again."""
         desk, now = self.desk, self.desk.now
@@ -243,16 +235,28 @@ class Adams:
             low = desk.C[:terms, :terms] @ desk.lows[:terms]
             low[0] += desk.constant
         kink = desk.kink[:terms].copy()
-        return Leg(self.base_state, self.rows, desk.mass.copy(), kink, low, self._corrector, -np.inf, self.t, 0.0)
+        return Leg(
+            self.base_state,
+            self.rows,
+            desk.mass.copy(),
+            kink,
+            low,
+            self.fixed,
+            self.h,
+            float(now.upto),
+            -np.inf,
+            self.t,
+            0.0,
+        )
 
     def legs(self, steps: int) -> list[Leg]:
         """Return the same of the steps on the tape."""
-        tape, step, found = self.tape, self._corrector, []
+        tape, found = self.tape, []
         for i in range(steps):
             terms, (t, h) = int(tape.terms[i]), tape.clock[i, :2].tolist()
             rows = self.rows_of(tape.W[i], tape.b[i], tape.rho[i], tape.sides[i], tape.excess[i])
-            kink, low, this = tape.kink[i, :terms], tape.low[i, :terms], step._replace(h=h, upto=1.0)
-            found.append(Leg(self.base_state, rows, tape.mass[i], kink, low, this, -np.inf, t, 0.0))
+            kink, low = tape.kink[i, :terms], tape.low[i, :terms]
+            found.append(Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, -np.inf, t, 0.0))
         return found
 
     def take(self) -> None:

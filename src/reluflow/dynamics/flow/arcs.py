@@ -15,14 +15,16 @@ costs O(K d).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, jit, put
 from .roots import column_about, first_root, shift_vectors, value
+
+if TYPE_CHECKING:
+    from .desk import Desk
 
 TERMS = 20  #: most terms of a Taylor series
 NODES = 10  #: most nodes of the polynomial of the forces
@@ -56,20 +58,6 @@ class Step(NamedTuple):
     frozen: bool
     watch: bool  # whether events are looked for
     bare: bool  # on the negative side of every face nothing pulls
-
-
-class Crowd(NamedTuple):
-    """All neurons: before the step, and after it."""
-
-    W: Floats  # (p, d) rows over their size
-    b: Floats  # (p,)
-    F: Floats  # (p, NODES + 2, d) forces at the nodes, with the present sides
-    extra: Floats  # (p, d) constant added to the force
-    sides: Signs  # (p, m) -1, 1, or 0 where held
-    Z: Floats  # (p, m) W . normals
-    tied: Signs  # (p,) whether the output weight keeps its sign and follows from |w|; else |w| from it
-    excess: Floats  # (p,) b^2 - |w|^2, conserved
-    mass: Floats  # (p,) sizes of all that pulls, summed: what cancels to the last digit of it is no force
 
 
 class Came(NamedTuple):
@@ -144,6 +132,24 @@ def new_bench(m: int, d: int) -> Bench:
         np.empty((5, m)),
         np.empty(m, byte),
         np.empty((2, m)),
+    )
+
+
+def new_came(p: int, m: int, d: int) -> Came:
+    """Allocate what a sweep writes."""
+    cap = min(4096, 8 * m + 64)
+    return Came(
+        np.empty((p, d)),
+        np.empty(p),
+        np.zeros(p),
+        np.full(p, THROUGH),
+        np.zeros(p),
+        np.zeros(p, np.int64),
+        np.empty((p, cap), np.int64),
+        np.empty((p, cap), np.int8),
+        np.empty((p, cap)),
+        np.zeros((p, 3, d)),
+        np.empty((p, cap, 3)),
     )
 
 
@@ -563,7 +569,7 @@ def _weigh(bench: Bench, came: Came, j: int, force: Floats, factor: float, at: f
 
 
 @jit
-def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
+def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
     """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
     put(1.0, crowd.W[j], bench.w)
     for k in range(step.terms):
@@ -661,7 +667,7 @@ def _happen(
 
 @jit
 def _piece(  # long, because what it keeps between events is much, and passing it on would be longer
-    step: Step, bench: Bench, crowd: Crowd, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
+    step: Step, bench: Bench, crowd: Desk, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
 ) -> tuple[float, int, float, int]:
     """Follow a neuron from ``at`` to ``end``, through its events; b, held faces, place and status then.
 
@@ -741,7 +747,8 @@ def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
     return b
 
 
-def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
+@jit
+def sweep(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
     """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
     for i in range(who.size):
         j = who[i]
@@ -782,8 +789,3 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who
                     put(1.0 / (size * size), came.own[j, e], came.own[j, e])
         put(1.0, bench.w, came.W[j])
         came.b[j], came.status[j], came.end[j] = b, status, at
-
-
-_STAMP = stamp_of(__file__, "roots.py", "../early/state.py")
-
-through = kept(_through, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy")

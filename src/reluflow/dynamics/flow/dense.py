@@ -10,8 +10,11 @@ import numpy as np
 
 from ...problem import Network
 from ...problem.types import Array, Flags, Index, Signs
-from .arcs import NODES, THROUGH, Came, Crowd, Step, new_bench, through
+from ..held import Held
+from .arcs import Came, new_bench
+from .desk import Fixed, new_desk, new_tape
 from .state import State
+from .stepper import PART, SHARE, perform
 
 _MOST = 2**28  # bytes of steps kept; beyond, the first half is given up, and those moments are integrated again
 
@@ -27,6 +30,11 @@ class Rows(NamedTuple):
     balanced: Flags
     tied: Flags  # whose output weight follows from |w|
     which: Index  # of all neurons they are
+
+    @property
+    def ties(self) -> Flags:
+        """Whose output weight follows from |w|, as they are balanced or as it keeps its sign."""
+        return self.tied | self.balanced
 
     def state(self, base: State, frozen: bool) -> State:
         """Return to directions and sizes; the other neurons are those of ``base``."""
@@ -54,11 +62,6 @@ class Rows(NamedTuple):
         excess = np.where(self.excess == 0.0, 0.0, self.excess * np.exp(np.minimum(-2 * came.grow, 700.0)))
         return self._replace(W=came.W.copy(), b=came.b.copy(), rho=self.rho + came.grow, sides=sides, excess=excess)
 
-    def crowd(self, F: Array, extra: Array, Z: Array, mass: Array) -> Crowd:
-        """Put them together with the forces on them."""
-        tied = (self.tied | self.balanced).astype(np.int8)
-        return Crowd(self.W, self.b, F, extra, self.sides, Z, tied, self.excess, mass)
-
 
 class Leg(NamedTuple):
     """One step: where the neurons began, and the forces on them as polynomials in the part of the step that has passed.
@@ -71,57 +74,39 @@ class Leg(NamedTuple):
     mass: Array
     kink: Array  # (K, m)
     low: Array  # (K, m), or (K, 0): nothing
-    step: Step  # its length and settings; the rest is above
+    fixed: Fixed
+    h: float  # its length
+    upto: float  # the part of it that was taken
     log_start: float  # log of the time from which t counts
     t: float  # at the start of the step
     log_end: float
 
-    def at(self, normals: Array, log_time: float) -> State:
+    def at(self, log_time: float) -> State:
         """Where the neurons are at a time within the step."""
-        now = float(np.exp(log_time) * -np.expm1(self.log_start - log_time))
-        part = min(max((now - self.t) / self.step.h, 0.0), 1.0)
-        terms, (p, d), m = len(self.kink), self.rows.W.shape, len(normals)
-        up = (self.rows.sides > 0).astype(np.float64)
-        F = np.zeros((p, NODES + 2, d))
+        when = float(np.exp(log_time) * -np.expm1(self.log_start - log_time))
+        fixed, rows, (terms, m) = self.fixed, self.rows, self.kink.shape
+        desk, bench = new_desk(fixed, rows.W, rows.b), new_bench(m, rows.W.shape[1])
+        desk.sides[:], desk.excess[:], desk.tied[:], desk.mass[:] = rows.sides, rows.excess, rows.ties, self.mass
+        desk.Z[:], desk.kink[:terms], desk.C[:] = rows.W @ fixed.across, self.kink, np.eye(len(desk.C))
+        up = (rows.sides > 0).astype(np.float64)
         for k in range(terms):
-            F[:, k] = (up * self.kink[k]) @ normals
+            desk.F[:, k] = (up * self.kink[k]) @ fixed.normals
             if self.low.size:
-                F[:, k] += self.low[k] @ normals
-        C = np.eye(NODES + 1)
-        step = self.step._replace(normals=normals, kink=self.kink, C=C, terms=terms, first=0, upto=part)
-        rows = self.rows
-        crowd = rows.crowd(F, np.zeros((p, d)), rows.W @ normals.T, self.mass)
-        came = new_came(p, m, d)
-        through(step, crowd, came, new_bench(m, d), crowd.Z, np.arange(p), 0)
-        sides = rows.sides.copy()
+                desk.F[:, k] += self.low[k] @ fixed.normals
+        now, desk.who[:] = desk.now, np.arange(rows.b.size)
+        now.stage, now.movers, now.terms, now.h = PART, rows.b.size, terms, self.h
+        now.upto = min(max((when - self.t) / self.h, 0.0), 1.0)
+        perform(SHARE, Held(fixed), Held(desk), Held(new_tape(fixed, desk, 1)), Held(bench), 0.0, 0.0, 0.0, 0, 1)
+        sides, came = rows.sides.copy(), desk.came
         for j in np.flatnonzero(came.n):
             sides[j, came.face[j, : came.n[j]]] = came.side[j, : came.n[j]]
-        return rows.moved(came, sides).state(self.base, self.step.frozen)
-
-
-def new_came(p: int, m: int, d: int) -> Came:
-    """Allocate what a sweep writes."""
-    cap = min(4096, 8 * m + 64)
-    return Came(
-        np.empty((p, d)),
-        np.empty(p),
-        np.zeros(p),
-        np.full(p, THROUGH),
-        np.zeros(p),
-        np.zeros(p, np.int64),
-        np.empty((p, cap), np.int64),
-        np.empty((p, cap), np.int8),
-        np.empty((p, cap)),
-        np.zeros((p, 3, d)),
-        np.empty((p, cap, 3)),
-    )
+        return rows.moved(came, sides).state(self.base, fixed.frozen)
 
 
 @dataclass
 class Dense:
     """The steps of a run that can be looked at again."""
 
-    normals: Array
     slope: float
     legs: list[Leg] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
@@ -148,7 +133,7 @@ class Dense:
         start = np.logaddexp(leg.log_start, np.log(leg.t)) if leg.t > 0 else leg.log_start
         if not start <= log_time <= leg.log_end:
             return None
-        return leg.at(self.normals, log_time).network(self.slope)
+        return leg.at(log_time).network(self.slope)
 
 
 def _bytes(leg: Leg) -> int:

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...problem.types import Array, Ints, Signs
 from ..early.state import Floats
-from .arcs import NODES, Came
-from .dense import new_came
+from .arcs import NODES, Came, new_came
 from .field import Geometry
 from .pulls import LOSSES
 
@@ -62,12 +61,12 @@ class Fixed(NamedTuple):
 class Desk(NamedTuple):
     """The neurons, the last few values of the forces, and a step under way."""
 
-    W: Floats  # (p, d) over their sizes
+    W: Floats  # (p, d) rows over their sizes
     b: Floats  # (p,)
     rho: Floats  # (p,) logs of the sizes
     excess: Floats  # (p,) b^2 - |w|^2, conserved
-    tied: Signs  # (p,) whether b follows from |w|
-    sides: Signs  # (p, m)
+    tied: Signs  # (p,) whether b keeps its sign and follows from |w|; else |w| from it
+    sides: Signs  # (p, m) -1, 1, or 0 where held
     Z: Floats  # (p, m) W . normals
     F: Floats  # (p, NODES + 2, d): [1] now, [2] ... the past, [0] the end of the step under way
     hist: Floats  # (NODES + 2, m) kinks of the faces, likewise
@@ -76,7 +75,7 @@ class Desk(NamedTuple):
     f: Floats  # (n,) outputs
     extra: Floats  # (p, d) force of the mean bend
     constant: Floats  # (m,) its pull on the negative sides
-    mass: Floats  # (p,)
+    mass: Floats  # (p,) sizes of all that pulls, summed: what cancels to the last digit of it is no force
     kink: Floats  # (NODES + 1, m)
     C: Floats  # (NODES + 1, NODES + 1)
     s: Floats  # (NODES + 2,) the nodes, in parts of the step

@@ -144,7 +144,7 @@ class March:
         """Write down what happened on the way."""
         recorder, faces = self.recorder, self.geometry.faces
         for leg in moved.legs:
-            recorder.follow(leg, faces.normals)
+            recorder.follow(leg)
         if moved.crossed is not None:
             recorder.cross(moved.crossed, faces)
         for log_time, change in moved.changes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..compiled import Compiled, one_for_all
+from ..compiled import Compiled, linked
 from ..early.state import Floats, add, dot
 from .roots import lagrange
 
@@ -20,8 +18,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 
 def _inner(function: Compiled, counted: bool) -> Compiled:
-    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": counted}
-    return one_for_all(numba.njit(error_model="numpy", fastmath=_FAST, **options)(function))  # type: ignore[no-any-return]
+    return linked(function, fastmath=_FAST, _nrt=counted)
 
 
 def inner(function: Compiled) -> Compiled:

@@ -247,7 +247,7 @@ class Coupled:
             self.slow = self.slow + 1 if many else 0
 
     def _dated(self, leg: Leg, goal: Goal, t_end: float) -> Leg:
-        end = self.begun + leg.t + leg.step.h * leg.step.upto
+        end = self.begun + leg.t + leg.h * leg.upto
         log_end = self.log_time if end >= self.t else self._moment(goal, t_end, end)
         return leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=log_end)
 

@@ -46,10 +46,10 @@ class Recorder:
         self._stride, self._idle, self._spare = 1, 0, False
         self._before: tuple[list[Record], Trajectory] | None = None
 
-    def follow(self, leg: Leg, normals: Array) -> None:
+    def follow(self, leg: Leg) -> None:
         """Keep how the neurons moved in a step."""
         if self.dense is None:
-            self.dense = Dense(normals, self.problem.net.slope)
+            self.dense = Dense(self.problem.net.slope)
         self.dense.add(leg)
 
     def add(self, log_time: float, state: State, q: Array) -> None:

@@ -8,12 +8,12 @@ error, compare the events, take the step, begin the next. `perform` does both fo
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 from ...problem.types import Ints, Signs
 from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, put
-from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, through
+from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Step, sweep
 from .desk import Desk, Fixed, Tape
 from .passes import (
     estimate,
@@ -50,7 +50,7 @@ SWEEP, MANY, ENDED, TRIAL, RESTS, FAILED, BEYOND = range(7)
 BEGIN, REFERENCE, PREDICTOR, CORRECTOR, AGAIN, CUT, PART = range(7)
 
 #: What `perform` is asked for.
-ADVANCE, PROCEED, START, LOOK, TAKE = range(5)
+ADVANCE, PROCEED, START, LOOK, TAKE, SHARE = range(6)
 
 # -- outputs and forces ---------------------------------------------------------------------------------------
 
@@ -374,8 +374,8 @@ def _judge(fixed: Fixed, desk: Desk) -> bool:
 
 
 @handing
-def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Crowd, Came, Ints, int]:
-    """Return what `arcs.through` wants to know for the sweep of this stage, but for bench and ends."""
+def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Came, Ints, int]:
+    """Return what `arcs.sweep` wants to know for the sweep of this stage."""
     stage = desk.now.stage
     who, came, mode = desk.who[: desk.now.movers], desk.came, 1
     if stage <= PREDICTOR:
@@ -388,8 +388,14 @@ def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Crowd, Came, Ints, int]:
         mode = 0
     elif stage == PREDICTOR:
         came, mode = desk.guess, desk.now.seen
-    crowd = Crowd(desk.W, desk.b, desk.F, desk.extra, desk.sides, desk.Z, desk.tied, desk.excess, desk.mass)
-    return step, crowd, came, who, mode
+    return step, came, who, mode
+
+
+@inner
+def _sweep(fixed: Fixed, desk: Desk, bench: Bench, part: int, parts: int) -> None:
+    """Make the sweep of this stage, for one part of the neurons."""
+    step, came, who, mode = _plan(fixed, desk)
+    sweep(step, desk, came, bench, desk.ends, who[part * who.size // parts : (part + 1) * who.size // parts], mode)
 
 
 @inner
@@ -677,37 +683,34 @@ def _perform(
     t_end: float,
     least_loss: float,
     most_margin: float,
+    part: int,
+    parts: int,
 ) -> int:
     """Do one of the tasks: the one way in, so that everything is compiled once.
 
     Begin a phase (START), look at other rows (LOOK), take a trial (TAKE); sweep and proceed until something else is to
-    be done (ADVANCE), or only up to the next sweep, which is made outside (PROCEED).
+    be done (ADVANCE), or only up to the next sweep (PROCEED), which is made by calls for parts of the neurons (SHARE).
     """
+    why = SWEEP
     if task == START:
         _start(fixed, desk)
     elif task == LOOK:
         _look(fixed, desk)
     elif task == TAKE:
         _take(fixed, desk)
+    elif task == SHARE:
+        _sweep(fixed, desk, bench, part, parts)
     else:
-        why = SWEEP
         while why == SWEEP:
             why = _proceed(fixed, desk, tape, t_end, least_loss, most_margin)
-            if task == PROCEED:
-                return why
-            if why == SWEEP:
-                step, crowd, came, who, mode = _plan(fixed, desk)
-                through(step, crowd, came, bench, desk.ends, who, mode)
-        return why
-    return 0
+            if task == PROCEED or why != SWEEP:
+                break
+            _sweep(fixed, desk, bench, 0, 1)
+    return why
 
 
-def _planned(fixed: Fixed, desk: Desk) -> tuple[Step, Crowd, Came, Ints, int]:
-    """Return what `arcs.through` wants to know for a sweep that is made outside."""
-    return _plan(fixed, desk)
-
-
-_STAMP = stamp_of(__file__, "desk.py", "pulls.py", "passes.py", "roots.py", "arcs.py", "../early/state.py")
-_KEPT: dict[str, Any] = {"stamp": _STAMP, "slow": "the integrator", "nogil": True, "error_model": "numpy"}
-perform = kept(_perform, **_KEPT)
-plan = kept(_planned, **_KEPT)
+_STAMP = stamp_of(
+    __file__, "desk.py", "pulls.py", "passes.py", "roots.py", "arcs.py", "../held.py", "../early/state.py"
+)
+#: `_perform`, compiled; the tuples as `held.Held`.
+perform: Callable[..., int] = kept(_perform, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy")
