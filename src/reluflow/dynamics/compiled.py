@@ -7,6 +7,7 @@ leaves a function as it is until it stands in the entry point (`kept`) that is r
 
 from __future__ import annotations
 
+import gc
 import sys
 import zlib
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def kept(function: Compiled, *, stamp: int = 0, slow: str = "", **options: Any) 
         For `numba.njit`.
     """
     compiled = one_for_all(numba.njit(**options)(function))
+    compiled.compile = _without_collecting(compiled.compile)
     try:
         compiled._cache = _Kept(function, stamp, slow)
     except (RuntimeError, OSError):  # there is no place to keep it
@@ -106,6 +108,21 @@ class _Linked(Compiler):  # type: ignore[misc]
             passes.add_pass_after(_LeaveOpen, NopythonTypeInference)
             passes.finalize()
         return pipelines
+
+
+def _without_collecting(compiles: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile with the garbage collector at rest: a sixth of the time, for objects that stay anyway."""
+
+    def compile_(signature: Any) -> Any:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return compiles(signature)
+        finally:
+            if collects:
+                gc.enable()
+
+    return compile_
 
 
 def one_for_all(compiled: Any) -> Any:
