@@ -171,8 +171,8 @@ class Coupled:
             self.resting, self.idle = True, self.state()
             return Moved([], False, steps=0)
         self.t = self.begun + adams.t
-        self.log_time = self._moment(goal, t_end)
-        legs = [self._dated(leg, goal, t_end) for leg in legs]
+        self.log_time = float(self._moments(np.array(self.t), goal, t_end))
+        legs = self._dated(legs, goal, t_end)
         crossed = self._crossed(events)
         changes = [(self.log_time, change) for j, flips in hard for change in self._settle(j, flips)]
         back = (int(adams.which[hard[0][0]]), -2) if hard else None
@@ -246,10 +246,13 @@ class Coupled:
             many = self.begun + tape.clock[i, 2] > _FOLD * tape.clock[i, 1]  # of the age of the phase
             self.slow = self.slow + 1 if many else 0
 
-    def _dated(self, leg: Leg, goal: Goal, t_end: float) -> Leg:
-        end = self.begun + leg.t + leg.h * leg.upto
-        log_end = self.log_time if end >= self.t else self._moment(goal, t_end, end)
-        return leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=log_end)
+    def _dated(self, legs: list[Leg], goal: Goal, t_end: float) -> list[Leg]:
+        ends = np.array([self.begun + leg.t + leg.h * leg.upto for leg in legs])
+        logs = np.where(ends >= self.t, self.log_time, self._moments(ends, goal, t_end)).tolist()
+        return [
+            leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=log)
+            for leg, log in zip(legs, logs, strict=True)
+        ]
 
     def _crossed(self, events: list[Events]) -> Crossed:
         neuron, face, side, clock = (np.concatenate(parts) for parts in zip(*events, strict=True))
@@ -323,10 +326,9 @@ class Coupled:
             return "late" if long or implicit_pays(self.geometry, goal, self.log_time, q, fold, self.busy) else None
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
-    def _moment(self, goal: Goal, t_end: float, t: float | None = None) -> float:
-        """Log of a time of the phase, or of now; never past the goal, and at its end that exactly."""
-        t = self.t if t is None else t
-        return goal.log_time if t >= t_end else min(float(later(self.log_start, t)), goal.log_time)
+    def _moments(self, t: Array, goal: Goal, t_end: float) -> Array:
+        """Logs of times of the phase; never past the goal, and at its end that exactly."""
+        return np.where(t >= t_end, goal.log_time, np.minimum(later(self.log_start, t), goal.log_time))
 
 
 def _on_tape(tape: Tape, steps: int) -> Events:
