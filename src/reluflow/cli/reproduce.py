@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,13 +74,13 @@ def _print(shown: Console, outcomes: Sequence[Outcome], folder: Path) -> None:
 
 
 @contextmanager
-def _bars() -> Iterator[Callable[[Progress], None] | None]:
-    """Give a function that shows on a terminal what runs and how long it will take; None on a pipe."""
+def _bars() -> Iterator[Callable[[Progress], None]]:
+    """Give a function that shows what runs and how long it will take: bars on a terminal, elsewhere a line an event."""
     from ..problem.progress import Work, bars
 
     with bars() as show:
         if show is None:
-            yield None
+            yield _lines()
             return
 
         def tell(state: Progress) -> None:
@@ -86,3 +88,20 @@ def _bars() -> Iterator[Callable[[Progress], None] | None]:
             show({"all": Work(state.done, state.total, f"{100 * state.done / (state.total or 1):.0f} %"), **running})
 
         yield tell
+
+
+def _lines() -> Callable[[Progress], None]:
+    """Return a function that writes to stderr, with the time since it was made, which experiments begin and end."""
+    begun, running = time.monotonic(), list[str]()
+
+    def tell(state: Progress) -> None:
+        now = [name for name, _ in state.running]
+        passed = int(time.monotonic() - begun)
+        when = f"{passed // 3600}:{passed // 60 % 60:02d}:{passed % 60:02d}"
+        for word, names in (("ended", running), ("begins", now)):
+            for name in [name for name in names if not (name in running and name in now)]:
+                share = f", {100 * state.done / (state.total or 1):.0f} % of all" if word == "ended" else ""
+                print(f"{when} {word} {name}{share}", file=sys.stderr, flush=True)
+        running[:] = now
+
+    return tell

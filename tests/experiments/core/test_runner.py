@@ -48,11 +48,16 @@ def test_files_and_keeping(tmp_path):
     assert states(first) == ["run", "run"]
     assert told[-1].done == pytest.approx(told[-1].total)
     names = {f"{name}{ending}" for name in CHEAP for ending in (".json", ".png", ".svg")}
-    assert {path.name for path in tmp_path.iterdir()} == names | {"index.html", "REPRODUCTION.md"}
+    assert {path.name for path in tmp_path.iterdir()} == names | {"index.html", "REPRODUCTION.md", "run.json"}
+    went = json.loads((tmp_path / "run.json").read_text())
+    assert sorted(went["digests"]) == sorted(CHEAP)
+    assert went["jobs"] == 2
+    assert "2 of them were made in one go" in (tmp_path / "REPRODUCTION.md").read_text()
     document = json.loads((tmp_path / "SBG-F4.json").read_text())
     assert {"parameters", "numbers", "expectations", "unstated", "seconds", "code", "origin", "quick"} <= set(document)
     second = run_all(CHEAP, tmp_path, quick=True)
     assert states(second) == ["kept", "kept"]
+    assert json.loads((tmp_path / "run.json").read_text()) == went, "nothing was run, so there is nothing to say"
     assert [o.verdicts for o in second] == [o.verdicts for o in first]
 
 

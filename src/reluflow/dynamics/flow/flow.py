@@ -21,6 +21,7 @@ from .march import March, Reached
 from .phases import Goal
 from .record import Recorder
 from .state import State, take
+from .units import in_units_of, rescaled_net, rescaled_problem, rescaled_run, unit_of
 
 if TYPE_CHECKING:
     from ..early.alignment import Alignment
@@ -208,21 +209,23 @@ def _run(
 ) -> Trajectory:
     from .progress import bar
 
-    geometry, goal = Geometry(problem), stop.goal
-    recorder = Recorder(problem, settings)
-    with bar(goal.log_time, progress) as tell:
+    log_s, aim = unit_of(problem), stop.goal.log_time
+    geometry, goal = Geometry(rescaled_problem(problem, log_s)), stop.goal._replace(log_time=aim + 2 * log_s)
+    recorder = Recorder(geometry.problem, settings)
+    with in_units_of(problem, log_s, aim), bar(goal.log_time, progress) as tell:
         march = March(geometry, goal, rtol, max_steps, recorder, tell, blind=rtol >= COARSE)
         with kept(march):
             state, log_time, done = begin(march, stop)
             reached = march.arrive(Reached(state, log_time, "done")) if done else march.resume(state, log_time)
+    found = rescaled_run(recorder.result(), problem, -log_s, aim)
     if reached.why == "rest" and not np.isfinite(goal.log_time):
         raise Undecided(
             f"the flow comes to rest at log loss {recorder.last.log_loss:.6g} and smallest margin "
             f"{recorder.margin:.6g}: {stop!r} is never reached; what was found so far is kept, and a goal in time "
             "can be reached.",
-            recorder.result(),
+            found,
         )
-    return recorder.result()
+    return found
 
 
 @contextmanager
@@ -330,6 +333,9 @@ def _met(early: Alignment, goal: Goal, t: float, tol: float) -> float:
 @knows_between("flow")
 def between(run: Trajectory, record: int, log_time: float) -> Network:
     """Network of a flow at a time after one of its records: evaluated, or integrated anew from there."""
+    if log_s := unit_of(run.problem):
+        same = rescaled_run(run, rescaled_problem(run.problem, log_s), log_s)
+        return rescaled_net(between(same, record, log_time + 2 * log_s), -log_s)
     problem = run.problem
     rtol = float(run.settings.get("rtol", 1e-9))
     early = [phase for phase in run.phases if phase.name == "early"]

@@ -1,7 +1,7 @@
 """The ledger of all that was reproduced, as ``REPRODUCTION.md`` and ``index.html``.
 
-Both are made of what the files ``ID.json`` of a folder say and of nothing else, so that they can be made again and
-compared. Whether a result is that of the present code is said when they are written.
+Both are made of what the files ``ID.json`` and ``run.json`` of a folder say and of nothing else, so that they can be
+made again and compared. Whether a result is that of the present code is said when they are written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ...report.style import STYLE
 from .registry import IDS, PAPERS, experiment
-from .store import code_version, doctored, page_of, path_of, save_text
+from .store import code_version, doctored, page_of, path_of, read_run, save_text
 
 _VERDICTS = ("reproduced", "deviates", "cannot be judged")
 _MARKS = {"reproduced": "✓", "deviates": "✗", "cannot be judged": "?"}
@@ -102,7 +102,17 @@ def _headline(pages: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _summary(pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -> list[str]:
+def _one_go(folder: Path, pages: Sequence[dict[str, Any]]) -> list[str]:
+    """Say which results were made in one uninterrupted run, how long it took, and on what."""
+    run = read_run(folder)
+    there = [] if run is None else [page for page in pages if run["digests"].get(page["id"]) == page["digest"]]
+    if run is None or not there:
+        return []
+    took = f"{_duration(run['seconds'])} on {run['cores']} cores, {run['jobs']} at a time"
+    return [f"{len(there)} of them were made in one go, which took {took}."]
+
+
+def _summary(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -> list[str]:
     drawn = sum(page["illustration"] for page in pages)
     said = [f"{len(pages)} of {len(IDS)} experiments, {drawn} of them illustrations of an idea made from real runs."]
     said.append(_ORIGINALS)
@@ -110,6 +120,7 @@ def _summary(pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -> list[str]
         said.append("These are quick runs on small stand-ins; they say little about the papers.")
     shared = {(page["code"], repr(page["parameters"])): page["seconds"] for page in pages}
     said.append(f"All runs together took {_duration(sum(shared.values()))} of wall time, one after the other.")
+    said += _one_go(folder, pages)
     missing = [one for one in IDS if one not in {page["id"] for page in pages} | set(wrong)]
     if missing:
         said.append(f"Not here: {', '.join(missing)}.")
@@ -175,7 +186,7 @@ def _markdown(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str
     for row in _headline(pages):
         yield f"| {' | '.join(row)} |"
     yield ""
-    yield from _summary(pages, wrong)
+    yield from _summary(folder, pages, wrong)
     yield ""
     yield "| experiment | " + " | ".join(_VERDICTS) + " | run |"
     yield "|---|---|---|---|---|"
@@ -241,7 +252,7 @@ def _html(folder: Path, pages: Sequence[dict[str, Any]], wrong: Sequence[str]) -
     yield f'<table class="counts"><tr>{heads}</tr>'
     for row in _headline(pages):
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-    yield f"</table><p>{escape(' '.join(_summary(pages, wrong)))}</p><nav>"
+    yield f"</table><p>{escape(' '.join(_summary(folder, pages, wrong)))}</p><nav>"
     for page in pages:
         worst = "deviates" if _deviations([page], ours=False) else "reproduced"
         yield f'<a class="{worst}" href="#{page["id"]}">{page["id"]}&nbsp;{_MARKS[worst]}</a>'

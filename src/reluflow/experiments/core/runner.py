@@ -137,9 +137,12 @@ def run_all(
             raise ProblemError(f"there is nothing of {', '.join(ids)} in {folder} to draw again; run it first.")
     plan = _grouped(asked, quick)
     job_of = {one: job for job in plan for one in job.ids}
+    begun = time.monotonic()
     try:
         with _few_threads(jobs):
             _run_jobs(plan, folder, quick, redraw, jobs, progress)
+        fresh = [one.id for one in asked if not (job_of[one.id].kept or job_of[one.id].error)]
+        store.save_run(folder, time.monotonic() - begun, jobs, fresh)
     except KeyboardInterrupt:
         done = [outcome_of(folder, one.id, job_of[one.id]) for one in asked if job_of[one.id].ended]
         raise Interrupted(

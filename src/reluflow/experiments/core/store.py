@@ -25,6 +25,7 @@ from .experiment import Expectation, Experiment, Numbers
 from .numbers import digest, settled
 
 SCHEMA = 2
+_RUN = "run.json"
 _LIBRARIES = ("numpy", "scipy", "numba", "clarabel", "matplotlib", "scikit-learn", "torch")
 
 
@@ -120,6 +121,33 @@ def page_of(folder: Path, name: str) -> dict[str, Any] | None:
         return None
     del document["numbers"]
     return document
+
+
+def save_run(folder: Path, seconds: float, jobs: int, names: Iterable[str]) -> None:
+    """Write ``run.json``: what was made in one go, how long that took, and on how many cores.
+
+    An earlier one stays as long as it made more of the results that are there.
+    """
+    digests = {one: page["digest"] for one in names if (page := page_of(folder, one)) is not None}
+    before = read_run(folder)
+    there = 0 if before is None else sum(_is(folder, one, digest) for one, digest in before["digests"].items())
+    if digests and len(digests) >= there:
+        run = {"seconds": round(seconds, 1), "cores": os.cpu_count(), "jobs": jobs, "digests": digests}
+        save_text(folder / _RUN, json.dumps(run) + "\n")
+
+
+def _is(folder: Path, name: str, wanted: str) -> bool:
+    document = _document(folder, name)
+    return document is not None and bool(document["digest"] == wanted)
+
+
+def read_run(folder: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` says; None if there is nothing that can be used."""
+    try:
+        found: dict[str, Any] = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return found if set(found) == {"seconds", "cores", "jobs", "digests"} else None
 
 
 def save_text(path: Path, text: str) -> None:
