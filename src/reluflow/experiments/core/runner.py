@@ -8,7 +8,7 @@ import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -217,7 +217,9 @@ def _run_jobs(
             while waiting and len(running) < jobs:
                 job = waiting.pop(0)
                 job.pipe, theirs = context.Pipe(duplex=False)
-                job.process = context.Process(target=work, args=(job.ids, folder, quick, redraw, theirs), daemon=True)
+                versions = {one: store.code_version(experiment(one)) for one in job.ids}
+                args = (versions, folder, quick, redraw, theirs)
+                job.process = context.Process(target=work, args=args, daemon=True)
                 job.process.start()
                 theirs.close()
                 running.append(job)
@@ -259,11 +261,12 @@ def _listen(job: Job) -> bool:
     return False
 
 
-def work(ids: tuple[str, ...], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
-    """Do one job, in its own process."""
+def work(versions: Mapping[str, str], folder: Path, quick: bool, redraw: bool, pipe: Connection) -> None:
+    """Do one job, in its own process: experiments, each with the hash of its code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its children
+    store.take_versions(versions)
     try:
-        complete([experiment(one) for one in ids], folder, quick, redraw, pipe)
+        complete([experiment(one) for one in versions], folder, quick, redraw, pipe)
     except ReluflowError as exc:
         pipe.send(("error", str(exc)))
     except Exception:  # a bug in one experiment: said in full, and the others go on

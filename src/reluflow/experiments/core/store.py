@@ -172,9 +172,17 @@ def save_figure(folder: Path, one: Experiment, numbers: Numbers) -> None:
         picture.convert("RGB").save(path_of(folder, one.id, ".png"), optimize=True)
 
 
+_TOLD: dict[str, str] = {}  # versions that the process which started this one has read off the code already
+
+
+def take_versions(versions: Mapping[str, str]) -> None:
+    """Take over the hashes of the code of experiments, by their ids: reading all of it takes longer than many runs."""
+    _TOLD.update(versions)
+
+
 def code_version(one: Experiment) -> str:
     """Return the hash of the code that computes the numbers of an experiment."""
-    return _version(one.run)
+    return _TOLD.get(one.id) or _version(one.run)
 
 
 @cache
