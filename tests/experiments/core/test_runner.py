@@ -144,7 +144,7 @@ def test_what_fails_is_said_and_kept_apart(tmp_path, monkeypatch):
         pipe = Pipe()
         before = signal.getsignal(signal.SIGINT)
         try:
-            runner.work({"SBG-F4": "0" * 16}, tmp_path, True, False, pipe)
+            runner.work({"SBG-F4": store.code_version(experiment("SBG-F4"))}, tmp_path, True, False, pipe)
         finally:
             signal.signal(signal.SIGINT, before)
         [(kind, said)] = pipe.said
