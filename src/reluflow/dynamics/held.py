@@ -80,6 +80,8 @@ def _written(values: Any) -> Any:
         if isinstance(value, tuple):
             yield from _written(value)
         elif isinstance(value, np.ndarray):
+            if not value.flags.c_contiguous:
+                raise ValueError(f"an array of shape {value.shape} and strides {value.strides} is not contiguous")
             yield from (value.itemsize, value.ctypes.data, *value.shape, *value.strides)
         elif isinstance(value, np.void):
             yield np.asarray(value).ctypes.data

@@ -12,6 +12,7 @@ and anything between on the hyperplane itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -352,7 +353,9 @@ def follow(world: World, me: Neuron, log: Log, inv: float, rest: bool, row: int,
     return row, SHRINKING if caught else STUCK
 
 
-_STAMP = stamp_of(__file__, "state.py", "faces.py", "search.py")
+_STAMP = stamp_of(__file__, "state.py", "faces.py", "search.py", "../held.py")
 
-# Kept for this file; the stamp stands for the others.
-align_one = kept(follow, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy")
+#: `follow`, compiled; the tuples as `held.Held`. Kept for this file; the stamp stands for the others.
+align_one: Callable[..., tuple[int, int]] = kept(
+    follow, stamp=_STAMP, slow="the integrator", nogil=True, error_model="numpy"
+)

@@ -129,9 +129,8 @@ def run(problem: Problem, faces: Surfaces, start: Starts, leave: bool, limit: in
 
     slope = problem.net.slope
     gram = faces.normals @ faces.normals.T if faces.m <= GRAM_LIMIT else np.empty((0, 0))
-    world = types.World(
-        faces.normals, faces.weights, faces.fixed, gram, float(slope), problem.train == "first", bool(leave)
-    )
+    normals, weights, fixed = (np.ascontiguousarray(x) for x in (faces.normals, faces.weights, faces.fixed))
+    world = types.World(normals, weights, fixed, gram, float(slope), problem.train == "first", bool(leave))
     p = problem.net.p
     workers = min(get_num_threads(), p)
     if workers == 1 or p * faces.m * (problem.data.d + 8) < _THREADS_FROM:
@@ -151,15 +150,17 @@ def run(problem: Problem, faces: Surfaces, start: Starts, leave: bool, limit: in
 
 
 def _follow(world: World, start: Starts, neurons: range, limit: int, halt: Halt) -> list[Any]:
+    from ..held import Held
     from . import kernel
     from . import state as t
 
     m, d = world.normals.shape
     me, log = t.new_neuron(m, d), t.new_log(m + 16, 3 * m + 16)
+    everybody, self, paper = Held(world), Held(me), Held(log)
     found = []
 
     def one(j: int, limit: int) -> tuple[Any, ...]:
-        nonlocal log
+        nonlocal log, paper
         me.w[:] = start.w[j]
         me.side[:] = start.sides[j]
         me.now.sign, me.now.out = start.sign[j], start.out[j]
@@ -171,7 +172,8 @@ def _follow(world: World, start: Starts, neurons: range, limit: int, halt: Halt)
         while fate == t.FULL:
             if row:
                 log = _longer(log, 2 * row, 2 * int(me.tally.entries) + 2 * m + 16)
-            row, fate = kernel.align_one(world, me, log, start.excess[j], start.rest[j], row, limit)
+                paper = Held(log)
+            row, fate = kernel.align_one(everybody, self, paper, start.excess[j], start.rest[j], row, limit)
         return _copy(me, log, row, fate)
 
     for j in neurons:

@@ -327,7 +327,7 @@ class Coupled:
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moments(self, t: Array, goal: Goal, t_end: float) -> Array:
-        """Logs of times of the phase; never past the goal, and at its end that exactly."""
+        """Return the logs of times of the phase; never past the goal, and at its end that exactly."""
         return np.where(t >= t_end, goal.log_time, np.minimum(later(self.log_start, t), goal.log_time))
 
 
