@@ -60,9 +60,10 @@ test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is th
 portable: $(DEV)  ## numeric tests as other CPUs, thread counts and a busy machine would run them (long)
 	$(PY) tests/portable.py
 
-fuzz: $(DEV)  ## random problems and bad inputs: no false alarm, no wrong limit, no traceback (long; FUZZ="0 3000 --out DIR")
+fuzz: $(DEV)  ## random problems and bad inputs: no false alarm, no wrong flow or limit, no traceback (long; FUZZ="0 3000 --out DIR")
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/monitors.py $(FUZZ)
 	$(PY) tests/fuzz/inputs.py
+	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/flows.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/limits.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/limits.py --line --count 0 --rtol 1e-5
 
