@@ -41,7 +41,7 @@ _ROUND = 4e-16  # a distance below this part of |w| is rounding
 _WIDER = 1.5  # curvature may grow by this through the events of a piece
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
 _EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
-_LEAVES = 1e-10  # a multiplier within this part of its bound is on it
+_LEAVES = 1e-12  # a multiplier within this part of its bound is on it: for `_leaving` and `_relax` alike
 
 
 class Step(NamedTuple):
@@ -287,13 +287,22 @@ def _leaving(step: Step, bench: Bench, n_held: int, at: float, best: float) -> t
 
 @jit
 def _reaching(
-    step: Step, bench: Bench, n: int, order: int, at: float, best: float, bend: float, sums: tuple[float, float]
+    step: Step,
+    bench: Bench,
+    n: int,
+    order: int,
+    at: float,
+    best: float,
+    bend: float,
+    sums: tuple[float, float],
+    mass: float,
 ) -> tuple[float, int]:
     """When a candidate is reached first, and which; those that cannot be before are not looked at."""
     which = -1
     seen, T = bench.seen, bench.T
-    speed = math.sqrt(dot(T[1], T[1]))
     size = math.sqrt(dot(T[0], T[0]))
+    # Where pulls nearly cancel, what is left of them across a face just left is their rounding.
+    still = _EDGE * (math.sqrt(dot(T[1], T[1])) + step.h * abs(bench.tb[0]) * mass)
     for q in range(n):
         if bench.flag[q] == _HELD:
             continue
@@ -316,7 +325,7 @@ def _reaching(
         seen[0, q] = -1.0 if fresh else at
         seen[1, q], seen[2, q] = s * bench.poly[0], s * bench.poly[1]
         seen[3, q], seen[4, q] = sums
-        t = first_root(bench.poly, order, best, fresh, 1e-12 * speed)
+        t = first_root(bench.poly, order, best, fresh, still)
         if 0.0 <= t < best:
             best, which = t, q
     return best, which
@@ -411,7 +420,7 @@ def _relax(step: Step, bench: Bench, sign: float, n: int, edge: float, left: int
                 part[stop] = bound
                 bench.free[stop] = 0
                 continue
-        worst, who = 1e-12 * strongest, -1
+        worst, who = _LEAVES * strongest, -1
         for i in range(n):
             if bench.free[i] == 0:
                 push = _push(bench, i, free)
@@ -697,7 +706,7 @@ def _piece(  # long, because what it keeps between events is much, and passing i
             flip = _flipping(bench, order, best, flipped)
             if flip >= 0.0:
                 best = flip
-        best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever))
+        best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever), crowd.mass[j])
         flips = flip >= 0.0 and reached < 0
         _move(bench.T, order, best, bench.w)
         if not step.frozen:

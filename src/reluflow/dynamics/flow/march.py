@@ -20,6 +20,7 @@ from .record import Recorder
 from .state import State, moving, pattern_of
 
 _PATIENCE = 400  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
+_DEAR = 40.0  # explicit steps that cost as much as an implicit one
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
@@ -93,10 +94,17 @@ class March:
             pattern = make_pattern(self.geometry, state.sides[who])
             fitted = bool(pattern.margins(state.weighted()[who])[pattern.live].min(initial=np.inf) > FITTED)
         reached = Reached(state, log_time, "late" if fitted else "coupled")
-        patience = _PATIENCE
+        patience, fold = _PATIENCE, 0.0
         while reached.why not in ("done", "rest"):
-            reached = self._follow(self._phase(reached, patience))
-            patience *= 1 if reached.why == "late" else 2
+            phase, begun, since = self._phase(reached, patience), self.steps, reached.log_time
+            reached = self._follow(phase)
+            if isinstance(phase, Coupled):
+                fold = phase.fold
+            elif reached.why == "coupled":
+                # A crowd that crosses together, one by one, ends implicit steps; explicit ones pass it at once. If those
+                # were cheaper until then they are tried again soon, else less and less often.
+                cheaper = _DEAR * (self.steps - begun) < fold * (reached.log_time - since)
+                patience = _PATIENCE if cheaper else 2 * patience
         if reached.why == "rest" and np.isfinite(self.goal.log_time):
             self.recorder.phase("rest", reached.log_time, self.goal.log_time, 0)
         return self.arrive(reached)

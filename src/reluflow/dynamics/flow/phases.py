@@ -122,6 +122,7 @@ class Coupled:
         self.closely = closely  # what happens after every step is of interest
         self.log_time, self.t = log_start, 0.0
         self.slow, self.busy = 0, 0.0
+        self.fold = 0.0  # explicit steps that an e-fold of time would take now
         self.restart(state)
 
     def restart(self, state: State) -> None:
@@ -320,6 +321,7 @@ class Coupled:
         with np.errstate(over="ignore"):
             age = float(np.exp(min(self.log_time, _LAST_LOG))) if np.isfinite(self.log_start) else self.t
         fold, q = age / self.adams.h, self.margins()
+        self.fold = fold
         long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
