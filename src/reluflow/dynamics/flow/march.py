@@ -101,8 +101,8 @@ class March:
             if isinstance(phase, Coupled):
                 fold = phase.fold
             elif reached.why == "coupled":
-                # A crowd that crosses together, one by one, ends implicit steps; explicit ones pass it at once. If those
-                # were cheaper until then they are tried again soon, else less and less often.
+                # A crowd that crosses one by one ends implicit steps; explicit ones pass it at once. Those are tried
+                # again soon if they were cheaper until then, else less and less often.
                 cheaper = _DEAR * (self.steps - begun) < fold * (reached.log_time - since)
                 patience = _PATIENCE if cheaper else 2 * patience
         if reached.why == "rest" and np.isfinite(self.goal.log_time):
