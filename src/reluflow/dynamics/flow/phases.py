@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from ...problem import Undecided
-from ...problem.types import Array, Index
+from ...problem.types import Array, Flags, Index
 from .adams import Adams, Events
 from .arcs import FLIP, HARD, THROUGH
 from .dense import Leg
@@ -37,6 +37,8 @@ _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
 _CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
+_PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...
+_STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside
 _SHOWN = 8  # points named in a message
 
 Why = Literal["done", "rest", "late", "coupled", "time"]
@@ -546,11 +548,26 @@ def _rounding(here: LateChart, s: float, y: Array) -> float:
 
 
 def _speed(here: LateChart, y: Array, slope: Array) -> float:
-    """Largest velocity of a neuron relative to its size."""
+    """Largest velocity of a neuron relative to its size; those that are caught do not count."""
     V, last = here.rows(y)
     dV, da = here.rows(slope)
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
-    return float((np.sqrt(np.einsum("jd,jd->j", dV, dV) + da**2) / size).max())
+    speed = np.sqrt(np.einsum("jd,jd->j", dV, dV) + da**2) / size
+    return float(speed[~_caught(here, V, dV)].max(initial=0.0))
+
+
+def _caught(here: LateChart, V: Array, dV: Array) -> Flags:
+    """Which balanced neurons shrink straight against the force, and have done so for long.
+
+    Beside the neuron all that is not on this ray grows as e^(2 rate t), so that it is on it exactly: it shrinks for
+    ever if the forces stay as they are.
+    """
+    size, pace = np.linalg.norm(V, axis=1), np.linalg.norm(dV, axis=1)
+    along = np.einsum("jd,jd->j", V, dV) / np.where(size > 0, size, 1.0)
+    aside = np.linalg.norm(dV - (along / np.where(size > 0, size, 1.0))[:, None] * V, axis=1)
+    with np.errstate(divide="ignore"):
+        shrunk = here.unit + np.log(size) < here.geometry.problem.net.log_norms[here.who] - _PINNED
+    return np.asarray(here.balanced & here.tied & shrunk & (along < 0) & (aside <= _STRAIGHT * pace))
 
 
 def later(log_start: float, t: Any) -> Any:

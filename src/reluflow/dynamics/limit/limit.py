@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...data import takes_data
 from ...margins import KKT, GlobalMargin
-from ...problem import Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
+from ...problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ...problem.show import Shown
@@ -24,6 +24,7 @@ from ..flow.march import March, Reached
 from ..flow.phases import Goal, named
 from ..flow.record import Recorder
 from ..trajectory import LATEST, Trajectory
+from .balance import NOUGHT, balance, evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
 from .future import NOBODY, Future, follow, left, strengths
 from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
@@ -204,6 +205,10 @@ def _search(march: March, max_log_time: float, alignment: Alignment | None) -> L
     way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH))
     try:
         found = _confirmed(way)
+    except BudgetExceeded:
+        raise
+    except Undecided as error:
+        found = _in_balance(way, error)
     finally:
         way.in_time()
     ridges = int((found.trajectory.events["kind"] == "ridge").sum())
@@ -352,16 +357,64 @@ def _resting(way: Way) -> Limit:
     net = reached.state.network(problem.net.slope)
     loss = float(np.exp(problem.log_loss(net)))
     wrong = np.flatnonzero(net.margins(problem.data) <= 0)
-    reason = (
-        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {count(problem.data.n, 'point')}"
-        f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
-        "limit at infinity"
-    )
     evidence = (
         Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
     )
     return Limit(
-        problem, "rest", net, float("nan"), (), None, evidence, loss, reason, run, plateaus=tuple(way.plateaus)
+        problem,
+        "rest",
+        net,
+        float("nan"),
+        (),
+        None,
+        evidence,
+        loss,
+        _rests(problem, loss, wrong),
+        run,
+        plateaus=tuple(way.plateaus),
+    )
+
+
+def _in_balance(way: Way, stuck: Undecided) -> Limit:
+    """Answer for a flow that could not be followed further because all points rest in balance, or say what is known."""
+    geometry, state = way.march.geometry, way.march.recorder.last.state
+    found = balance(geometry, state)
+    if found is None or way.march.recorder is not way.recorder:
+        raise stuck
+    problem, others = geometry.problem, geometry.problem.data.n - found.points.size
+    items = evidence_of(geometry, found)
+    if others:
+        raise Undecided(
+            f"{count(found.points.size, 'point')} ({named(found.points)}) rest in balance: no network with the present "
+            f"patterns fits them, nor has a loss below {found.lower:.6g} there, while "
+            f"{count(others, 'other goes', 'others go')} on to be fitted; where the direction of such a flow "
+            f"ends is not decided. It was not followed further: {stuck}",
+            stuck.partial,
+        ) from stuck
+    if not all(item.holds for item in items):
+        raise stuck
+    net = state.network(problem.net.slope)
+    wrong = found.points[found.margins <= NOUGHT]
+    return Limit(
+        problem,
+        "rest",
+        net,
+        float("nan"),
+        (),
+        None,
+        items,
+        found.lower,
+        _rests(problem, found.lower, wrong),
+        way.recorder.result(),
+        plateaus=tuple(way.plateaus),
+    )
+
+
+def _rests(problem: Problem, loss: float, wrong: npt.NDArray[np.intp]) -> str:
+    return (
+        f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {count(problem.data.n, 'point')}"
+        f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
+        "limit at infinity"
     )
 
 
