@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reluflow import Dataset, Network, OutOfTime, Problem, Undecided, flow
+from reluflow import Dataset, Network, OutOfTime, Problem, Undecided, flow, limit
 
 DATA = Dataset([[2.0, 1.0], [1.0, 2.0], [-3.0, -1.0], [-1.0, -2.5]], [1, 1, -1, -1])
 SIZES = st.floats(-400.0, 300.0)
@@ -43,6 +43,15 @@ def test_between_records(log_s, small):
         a, b = plain.at(log_time=log_time), other.at(log_time=log_time - 2 * log_s)
         assert np.allclose(a.outputs(DATA.X), b.outputs(DATA.X), rtol=1e-6, atol=1e-300)
         assert np.allclose(b.log_norms + log_s, a.log_norms, atol=1e-6)
+
+
+def test_between_records_of_a_limit():
+    """What `limit` has followed is in the units of the problem, not in those of `flow`."""
+    run = limit(problem(-4.0), rtol=1e-6).trajectory
+    same = flow(problem(-4.0), {"log_time": 10.0}, rtol=1e-8)
+    for log_time in (7.7, 9.1):
+        expected = same.at(log_time=log_time).outputs(DATA.X)
+        assert np.allclose(run.at(log_time=log_time).outputs(DATA.X), expected, rtol=1e-4)
 
 
 def test_goals_in_loss_and_what_is_left_of_an_unfinished_flow():

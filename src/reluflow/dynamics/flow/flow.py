@@ -333,7 +333,7 @@ def _met(early: Alignment, goal: Goal, t: float, tol: float) -> float:
 @knows_between("flow")
 def between(run: Trajectory, record: int, log_time: float) -> Network:
     """Network of a flow at a time after one of its records: evaluated, or integrated anew from there."""
-    if log_s := unit_of(run.problem):
+    if log_s := float(run.settings.get("log_unit", 0.0)):
         same = rescaled_run(run, rescaled_problem(run.problem, log_s), log_s)
         return rescaled_net(between(same, record, log_time + 2 * log_s), -log_s)
     problem = run.problem

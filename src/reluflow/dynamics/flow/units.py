@@ -46,7 +46,8 @@ def rescaled_run(run: Trajectory, problem: Problem, log_s: float, aim: float = n
     """Return the same flow as one of ``problem``, which is that of the run scaled by s.
 
     ``aim`` is a log time in the new clock that the run was to come to: it is met to the last digit. Of the polynomials
-    that are kept for looks in between, `between` knows in which units they are.
+    that are kept for looks in between, the setting ``log_unit`` says by which s one comes to their units; it is dropped
+    there.
     """
     if not log_s:
         return run
@@ -55,6 +56,9 @@ def rescaled_run(run: Trajectory, problem: Problem, log_s: float, aim: float = n
     def clock(log_time: Array) -> Array:
         return np.where(log_time >= goal, aim, np.minimum(log_time + shift, aim))
 
+    settings = dict(run.settings)
+    if settings.pop("log_unit", None) is None:
+        settings["log_unit"] = -log_s
     events = run.events.copy()
     events["log_time"] = clock(events["log_time"])
     phases = tuple(
@@ -69,6 +73,7 @@ def rescaled_run(run: Trajectory, problem: Problem, log_s: float, aim: float = n
         log_outs=run.log_outs - log_s,
         events=events,
         phases=phases,
+        settings=settings,
         early=None,
     )
 
