@@ -1,5 +1,7 @@
 """A frozen second layer of any size: a -> s a, w -> w/s, t -> t/s^2 is the same flow."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -63,3 +65,17 @@ def test_goals_in_loss_and_what_is_left_of_an_unfinished_flow():
     assert stopped.value.partial.problem == problem(-80.0)
     with pytest.raises(Undecided):
         flow(problem(-80.0), {"log_time": 170.0}, rtol=1e-8, max_steps=2)
+
+
+@pytest.mark.parametrize("log_s", [-50.0, 20.0])
+def test_a_limit_says_how_to_come_to_ordinary_units(log_s):
+    given = problem(log_s)
+    with pytest.raises(Undecided) as told:
+        limit(given)
+    by = re.search(r"add (\S+) to the log_scale of the first layer and (\S+) to that of the second", str(told.value))
+    assert float(by[1]) == -float(by[2]) == pytest.approx(log_s, abs=1.0)
+    first, second = given.net.log_scales
+    net = Network(given.net.W, given.net.a, 0.0, first + float(by[1]), second + float(by[2]))
+    same, plain = limit(given.replace(net=net), rtol=1e-6), limit(problem(0.0), rtol=1e-6)
+    assert same.kind == plain.kind
+    assert same.margin == pytest.approx(plain.margin * np.exp(log_s - float(by[1])), rel=1e-6)

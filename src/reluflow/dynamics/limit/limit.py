@@ -23,6 +23,7 @@ from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import March, Reached
 from ..flow.phases import Goal, named
 from ..flow.record import Recorder
+from ..flow.units import unit_of
 from ..trajectory import LATEST, Trajectory
 from .balance import NOUGHT, balance, evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
@@ -30,6 +31,7 @@ from .future import NOBODY, Future, follow, left, strengths
 from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
+_UNIT = 6.0  # largest log of frozen output weights
 _TOUCH = 1e-9  # part of the largest margin of any network by which one that attains it may fall short
 
 
@@ -187,6 +189,7 @@ def limit(
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LATEST:g} is needed.")
     if alignment is not None and alignment.problem != problem:
         raise ProblemError("the alignment belongs to another problem; align(problem) makes the one that is needed.")
+    _check_frozen(problem)
     recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
     with within(time_limit):
         with bar(max_log_time, progress) as tell:
@@ -198,6 +201,19 @@ def limit(
         if found.kind == "margin" and (small if optimum is None else optimum):
             found = _with_optimum(found, needed=bool(optimum))
     return found
+
+
+def _check_frozen(problem: Problem) -> None:
+    """Refuse a second layer that is frozen far from 1: steps would be chosen in the wrong clock, and for ever."""
+    if abs(log_s := unit_of(problem)) > _UNIT:
+        first, second = (f"{by:.6g}" for by in (log_s, -log_s))
+        raise Undecided(
+            f"the output weights are frozen at e^{log_s:.6g}; to find the limit they are needed within e^{_UNIT:g} of "
+            "1. Multiplying the first layer by s and dividing the second by it leaves the network and its flow the "
+            f"same (in the clock s^2 t): add {first} to the log_scale of the first layer and {second} to that of the "
+            "second. "
+            "Margins of the answer, over the norm of the first layer, are 1/s of those asked for."
+        )
 
 
 def _search(march: March, max_log_time: float, alignment: Alignment | None) -> Limit:
