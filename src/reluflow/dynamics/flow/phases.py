@@ -504,7 +504,8 @@ class Late:
         if live.min() > FITTED:
             return "late"
         noise = _rounding(self.chart, self.s, self.y)
-        if _speed(self.chart, self.y, self.field(self.s, self.y)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+        here = _with_small_as_they_were(self.chart, self.y)
+        if _speed(self.chart, here, self.field(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
             return "rest"
         if noise > 100 * self.rtol and noise > 1e-8:
             return "done" if self.log_time >= goal.log_time else self._lost()
@@ -554,6 +555,15 @@ def _speed(here: LateChart, y: Array, slope: Array) -> float:
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
     speed = np.sqrt(np.einsum("jd,jd->j", dV, dV) + da**2) / size
     return float(speed[~_caught(here, V, dV)].max(initial=0.0))
+
+
+def _with_small_as_they_were(here: LateChart, y: Array) -> Array:
+    """Put neurons that have long shrunk where the chart began: one that goes on shrinking ends as rounding."""
+    out = y.copy()
+    now, then = here.rows(out), here.rows(here.y0)
+    small = here.unit < here.geometry.problem.net.log_norms[here.who] - _PINNED
+    now[0][small], now[1][small] = then[0][small], then[1][small]
+    return out
 
 
 def _caught(here: LateChart, V: Array, dV: Array) -> Flags:
