@@ -313,7 +313,8 @@ def _sees(early: Alignment, X: Array) -> tuple[float, int, int]:
     def sees(j: int, times: Array) -> Array:
         # A neuron that has become small by going to w = 0 is known as a part of what it was.
         logs = np.array([early.log_norms(float(t))[j] for t in times])
-        shrunk = np.where(np.isfinite(logs), early.log_norms(0.0)[j] - logs, np.inf)
+        start = float(early.log_norms(0.0)[j])
+        shrunk = np.where(np.isfinite(logs), start - np.where(np.isfinite(logs), logs, 0.0), np.inf)
         known = _TOUCH + _EPS * np.exp(np.clip(shrunk, 0.0, -np.log(_EPS)))
         return np.asarray(early.directions(times)[:, j] @ X.T > known[:, None] * size)
 
