@@ -31,7 +31,7 @@ from reluflow.sectors import exact_signs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.limits import TooLong, capped, neurons, points, short, source
-from helpers.draws import drawn, error
+from helpers.draws import drawn, error, weights
 from helpers.restart import Cannot, Restarting
 
 RTOLS = (1e-6, 1e-4, 1e-8)
@@ -123,6 +123,12 @@ def moved(problem: rf.Problem, net: rf.Network, log_time: float, cap: float) -> 
     return most
 
 
+def away(problem: rf.Problem, found: np.ndarray, fine: np.ndarray) -> float:
+    """Largest difference of a neuron, relative to its size at the start or the end; brute force knows no less."""
+    size = np.maximum(np.linalg.norm(fine, axis=1), np.linalg.norm(weights(problem.net), axis=1))
+    return float((np.linalg.norm(found - fine, axis=1) / size).max())
+
+
 def follow(problem: rf.Problem, log_time: float, rtol: float, cap: float) -> Outcome:
     """Follow one problem in all ways."""
     until = {"log_time": log_time}
@@ -147,7 +153,7 @@ def follow(problem: rf.Problem, log_time: float, rtol: float, cap: float) -> Out
     brute, apart = "agrees", 0.0
     try:
         W, a = capped(cap / 8, Restarting(problem).run, float(np.exp(log_time)))
-        apart = error(rf.Network(W, a, problem.net.slope), fine)
+        apart = away(problem, np.column_stack([W, a]), weights(fine))
     except Cannot as why:
         brute = f"cannot: {why}"
     except TooLong:

@@ -49,6 +49,9 @@ class Restarting:
         self.p, self.d = self.W.shape
         self.t, self.events = 0.0, 0
         self.sides = np.sign(self.W @ self.normals.T)
+        if self.slope == 1:  # nothing ever happens
+            self.sides[:] = 1.0
+            return
         self.sides[np.abs(self.W @ self.normals.T) <= 1e-14 * np.linalg.norm(self.W, axis=1)[:, None]] = 0
         for j in np.flatnonzero((self.sides == 0).any(1)):
             self.settle(j, np.flatnonzero(self.sides[j] == 0), np.sign(self.a[j]))
@@ -96,6 +99,8 @@ class Restarting:
     def watch(self, v):
         """What is positive as long as nothing happens: sides, shares in their bounds, output weights of the held."""
         W, a = self.apart(v)
+        if self.slope == 1:
+            return np.ones((self.p, 1))
         size = np.linalg.norm(W, axis=1)
         if self.d > 1 and (size < 1e-7 * np.abs(a)).any():
             raise Cannot("w = 0")
@@ -117,33 +122,31 @@ class Restarting:
         on = on[np.abs(up - down)[on] > 0] if on.size > 1 else on
         if on.size > MOST:
             raise Cannot("many hyperplanes at once")
-        ways = []
+        ways, scale = [], 1e-9 * (np.abs(up) + np.abs(down)).sum()
         for guess in itertools.product((-1, 0, 1), repeat=on.size):
             row = self.sides[j].copy()
             row[on] = guess
             D, held, theta = self.shares(row, up, down)
-            go = sign * (self.normals[on] @ D)
-            free = row[on] != 0
-            scale = 1e-9 * (np.abs(up) + np.abs(down)).sum()
-            if (row[on] * go)[free].min(initial=np.inf) <= scale:
-                if (row[on] * go)[free].min(initial=np.inf) > -scale:
+            away = (sign * row[on] * (self.normals[on] @ D))[row[on] != 0]
+            rests = (D == 0).all()
+            if not rests and (away <= scale).any():
+                if (away > -scale).all():
                     raise Cannot("it grazes a hyperplane")
                 continue
-            mine = np.isin(held, on)
-            if ((theta < -1e-9) | (theta > 1 + 1e-9))[mine].any() or np.abs(self.normals[held] @ D).max(
-                initial=0
-            ) > scale:
-                continue
-            ways.append(row)
-        if len(ways) != 1:
+            inside = (theta >= -1e-9) & (theta <= 1 + 1e-9)
+            if inside[np.isin(held, on)].all() and np.abs(self.normals[held] @ D).max(initial=0) <= scale:
+                ways.append((held.size, row, D))
+        ways.sort(key=lambda way: way[0])
+        if not ways or any(np.abs(way[2] - ways[0][2]).max() > scale for way in ways):
             raise Cannot(f"{len(ways) or 'no'} ways at a hyperplane")
-        self.sides[j] = ways[0]
-        held = np.flatnonzero(ways[0] == 0)
+        row = ways[0][1]
+        self.sides[j] = row
+        held = np.flatnonzero(row == 0)
         if held.size:
             N = self.normals[held]
             self.W[j] -= np.linalg.lstsq(N, N @ self.W[j], rcond=None)[0]
-        for k in on[ways[0][on] != 0]:
-            self.W[j] -= min(ways[0][k] * (self.W[j] @ self.normals[k]), 0.0) * ways[0][k] * self.normals[k]
+        for k in on[row[on] != 0]:
+            self.W[j] -= min(row[k] * (self.W[j] @ self.normals[k]), 0.0) * row[k] * self.normals[k]
 
     def happen(self, v, late):
         """Something happens to the neurons of ``late``, pairs of neuron and hyperplane (or the output weight)."""

@@ -7,6 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import reluflow as rf
+from helpers.draws import drawn, error
+from helpers.restart import Restarting
 
 
 def boosted(problem, t, steps):
@@ -124,3 +126,15 @@ def test_tolerance_is_met(name):
     best = rf.flow(problem, {"time": t}, rtol=1e-12).final.weights()
     for rtol in (1e-6, 1e-8, 1e-10):
         assert distance(rf.flow(problem, {"time": t}, rtol=rtol).final.weights(), best) < 10 * rtol
+
+
+#: Slopes 0 and 0.5, both ways to train, both losses, one dimension and more; how far the brute force is good.
+@pytest.mark.parametrize(
+    ("seed", "kind"), [(12, "flip"), (19, "slide"), (24, "slide"), (29, "deactivate"), (49, "origin"), (50, "slide")]
+)
+def test_steps_begun_anew_at_every_event_agree(seed, kind):
+    problem = drawn(seed)
+    run = rf.flow(problem, {"time": 3.0}, progress=False)
+    assert kind in run.events["kind"]
+    W, a = Restarting(problem).run(3.0)
+    assert error(rf.Network(W, a, problem.net.slope), run.final) < 1e-7

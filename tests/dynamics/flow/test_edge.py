@@ -513,3 +513,45 @@ def test_hyperplanes_that_depend_on_each_other_do_not_stop_the_flow():
     assert (np.abs(run.final.directions @ faces.T) < 1e-12).sum(axis=1).max() >= 5
     other = rf.flow(drawn(596), {"log_time": 0.0}, rtol=1e-10, progress=False)
     assert error(other.final, run.final) < 1e-6
+
+
+@pytest.mark.parametrize("share", [5e-11, 1e-11, 2e-12, 1e-13, 0.0, -1e-13, -1e-11])
+def test_a_share_that_falls_beside_its_bound_does_not_shorten_steps(share):
+    """The second point pushes the neuron to the hyperplane of the first, ever less: it slides, hardly held.
+
+    It was let go by the one who looks when it leaves, and held by the one who looks what it does then.
+    """
+
+    def slid(share):
+        data = rf.Dataset([[1.0, 0.0], [share, 1.0]], [-1, 1])
+        return rf.flow(rf.Problem(data, rf.Network.balanced([[0.0, 1.0]], [1])), {"time": 20.0}, progress=False)
+
+    run, clear = slid(share), slid(1e-6)
+    assert run.phases[0].steps < 2 * clear.phases[0].steps
+    # Without the first coordinate it is one neuron on one point.
+    alone = rf.Problem(rf.Dataset([[1.0]], [1]), rf.Network.balanced([[1.0]], [1]))
+    want = rf.flow(alone, {"time": 10.0}, progress=False).final
+    assert run.final.log_norms == pytest.approx(want.log_norms, abs=1e-8)
+    assert abs(run.final.directions[0, 0]) < 1e-10
+
+
+@pytest.mark.parametrize(("reach", "growth"), [(1.0, [400, 400, 400]), (1e-3, [400, 800, 1600])])
+def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, growth, monkeypatch):
+    """Crowds that cross one by one end implicit steps again and again; what they brought decides who waits how long."""
+    from reluflow.dynamics.flow import march
+    from reluflow.dynamics.flow.phases import Coupled
+
+    patience = []
+
+    def followed(self, phase):
+        explicit = isinstance(phase, Coupled)
+        if explicit:
+            patience.append(phase.patience)
+            phase.fold = 10_000.0
+        self.steps += 500 if explicit else 20
+        why = "done" if len(patience) == 3 else "time" if explicit else "coupled"
+        return march.Reached(phase.state(), max(phase.log_time, 0.0) + (0.0 if explicit else reach), why)
+
+    monkeypatch.setattr(march.March, "_follow", followed)
+    rf.flow(problem(rf.initialize(2, 4, "balanced", 1.0, seed=0)), {"log_time": 10.0}, progress=False)
+    assert patience == growth
