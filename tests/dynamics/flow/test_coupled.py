@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import reluflow as rf
 from helpers.draws import drawn, error, log_time_of
-from reluflow.dynamics.flow import adams
+from reluflow.dynamics.flow import adams, desk
 from reluflow.dynamics.flow.field import Geometry
 from reluflow.dynamics.flow.pulls import LOSSES, fall, log_loss, pull
 from reluflow.dynamics.flow.roots import first_root
@@ -190,6 +190,25 @@ def test_bends_are_the_jumps_of_the_slopes_of_the_outputs(slope, mirrored):
         stepper.take()
     assert seen > 5
     assert strong >= 3
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3])
+@pytest.mark.parametrize("rtol", [1e-5, 1e-9])
+def test_bends_in_single_precision_are_good_enough(slope, rtol, monkeypatch):
+    """Large problems have them so; what they leave is far below the tolerance, also where points cancel."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((9, 3))
+    data = rf.Dataset(np.vstack([X, -X[:4]]), rng.choice([-1.0, 1.0], 13))
+    problem = rf.Problem(data, rf.initialize(3, 30, "gaussian", 0.3, seed=1, slope=slope))
+    exact = rf.flow(problem, {"time": 20.0}, rtol=1e-12, progress=False)
+    plain = rf.flow(problem, {"time": 20.0}, rtol=rtol, progress=False)
+    monkeypatch.setattr(desk, "_LARGE", 0)
+    rough = rf.flow(problem, {"time": 20.0}, rtol=rtol, progress=False)
+    assert not np.array_equal(rough.W, plain.W)  # it was another way
+    assert [tuple(e)[1:] for e in rough.events] == [tuple(e)[1:] for e in exact.events]
+    assert len(exact.events) > 20
+    assert np.abs(rough.directions[-1] - exact.directions[-1]).max() <= rtol
+    assert np.abs(rough.log_norms[-1] - exact.log_norms[-1]).max() <= rtol
 
 
 def _jump(stepper, at, delta):

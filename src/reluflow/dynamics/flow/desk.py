@@ -10,10 +10,12 @@ from ...problem.types import Array, Ints, Signs
 from ..early.state import Floats
 from .arcs import NODES, Came, new_came
 from .field import Geometry
+from .passes import Singles
 from .pulls import LOSSES
 
 _STEPS = 64  # most steps in a row, where they are small ...
 _CELLS = 4_000_000  # ... and how many numbers are written down for them at the most
+_LARGE = 1_000_000  # neurons x faces x inputs from which products that need few digits are made in single precision
 _EVENTS = 2048  # events for which there is room
 
 #: Numbers of a step under way.
@@ -56,6 +58,7 @@ class Fixed(NamedTuple):
     frozen: bool
     plain: bool  # one sample a face, along its normal
     bare: bool  # on the negative side of every face nothing pulls
+    rounded: Singles  # (m, d) the normals in single precision
 
 
 class Desk(NamedTuple):
@@ -107,6 +110,8 @@ class Desk(NamedTuple):
     nodal: Floats  # (NODES + 1, NODES + 1)
     column: Floats  # (NODES + 2,)
     spare: Floats  # (p,)
+    rows: Singles  # (p, d) for products in single precision, or (0, 0): there are none
+    wide: Singles  # (p, m) likewise
     now: Any  # a record of `NOW`
 
 
@@ -148,13 +153,14 @@ def fixed_of(geometry: Geometry, rtol: float) -> Fixed:
         geometry.frozen,
         up and faces.m == data.n and bool((faces.of == np.arange(data.n)).all()),
         up and geometry.slope == 0.0,
+        np.ascontiguousarray(faces.normals, dtype=np.float32),
     )
 
 
 def new_desk(fixed: Fixed, W: Array, b: Array) -> Desk:
     """Allocate, for rows over their sizes."""
     (p, d), (m, n) = W.shape, (fixed.normals.shape[0], fixed.y.size)
-    node = NODES + 2
+    node, large = NODES + 2, p * m * d >= _LARGE
     return Desk(
         W=W,
         b=b,
@@ -202,6 +208,8 @@ def new_desk(fixed: Fixed, W: Array, b: Array) -> Desk:
         nodal=np.empty((NODES + 1, NODES + 1)),
         column=np.empty(node),
         spare=np.empty(p),
+        rows=np.empty((p, d) if large else (0, 0), np.float32),
+        wide=np.empty((p, m) if large else (0, 0), np.float32),
         now=np.zeros(1, NOW).view(np.recarray)[0],
     )
 

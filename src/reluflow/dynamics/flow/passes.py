@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from ...problem.types import Ints, Signs
 from ..compiled import Compiled, linked
@@ -13,6 +14,9 @@ from .roots import lagrange
 
 _STEPS = 8  # places at which the error of the interpolation is averaged
 
+
+#: Arrays in single precision.
+Singles = npt.NDArray[np.float32]
 
 _FAST = {"reassoc", "contract", "nsz"}
 
@@ -35,6 +39,43 @@ def handing(function: Compiled) -> Compiled:
 def product(A: Floats, B: Floats, out: Floats) -> None:
     """Multiply: ``A @ B``, by BLAS."""
     np.dot(A, B, out)
+
+
+@handing
+def product_across(A: Floats, normals: Singles, rows: Singles, room: Singles, out: Floats) -> None:
+    """Multiply to seven digits: ``A @ normals.T``, in half of the time."""
+    top = _rounded(A, rows)
+    np.dot(rows, normals.T, room)
+    _widened(top, room, out)
+
+
+@handing
+def product_back(A: Floats, normals: Singles, room: Singles, rows: Singles, out: Floats) -> None:
+    """Multiply to seven digits: ``A @ normals``."""
+    top = _rounded(A, room)
+    np.dot(room, normals, rows)
+    _widened(top, rows, out)
+
+
+@inner
+def _rounded(A: Floats, out: Singles) -> float:
+    """Round to single precision, over the largest entry."""
+    top = 0.0
+    for j in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            top = max(top, abs(A[j, i]))
+    over = 1.0 / top if top > 0.0 else 0.0
+    for j in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            out[j, i] = over * A[j, i]
+    return top
+
+
+@inner
+def _widened(top: float, A: Singles, out: Floats) -> None:
+    for j in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            out[j, i] = top * A[j, i]
 
 
 @inner

@@ -23,6 +23,8 @@ from .passes import (
     interpolate,
     overdue,
     product,
+    product_across,
+    product_back,
     spread,
     sum_active,
     turn_history,
@@ -39,6 +41,7 @@ _SAME = 0.01  # moments of bends that differ by less, in their effect as part of
 _MISSED = 0.1  # part of the tolerance by which events that the predictor did not foresee may change the forces
 _FAINT = 1e-3  # bends whose effect is below this part of the tolerance are left out
 _REFERENCE = 100_000  # neurons x faces x inputs from which paths without events go through a product of matrices
+_ROUGH = 1e-6  # a sum of bends below this part of their sizes is rounding, in single precision
 _SHORTEST = 1e-14  # a step of this part of the age of the phase moves nothing
 
 #: What comes next: a sweep; or what ended the steps: as many steps as were wanted, the end of time, a trial that is
@@ -113,15 +116,22 @@ def _faces(fixed: Fixed, c: Floats, face: Floats) -> None:
 
 @inner
 def _forces(
-    fixed: Fixed, desk: Desk, c: Floats, sides: Signs, F: Floats, kinks: Floats, low: Floats, mass: Floats
+    fixed: Fixed, desk: Desk, c: Floats, sides: Signs, F: Floats, kinks: Floats, low: Floats, mass: Floats, rough: bool
 ) -> None:
-    """Sum the forces on the neurons, held faces counted as negative; also the kinks, and the pulls on that side."""
-    face = desk.face
+    """Sum the forces on the neurons, held faces counted as negative; also the kinks, and the pulls on that side.
+
+    ``rough``: to some digits only, where there are many. Bends are no larger than the tolerance of a step.
+    """
+    face, cancelled = desk.face, CANCELLED
     _faces(fixed, c, face)
     spread(sides, face[0], face[1], face[2], face[3], desk.room, mass)
-    product(desk.room, fixed.normals, F)
+    if rough and desk.wide.size > 0:
+        product_back(desk.room, fixed.rounded, desk.wide, desk.rows, F)
+        cancelled = _ROUGH
+    else:
+        product(desk.room, fixed.normals, F)
     for j in range(F.shape[0]):
-        if dot(F[j], F[j]) <= (CANCELLED * mass[j]) ** 2:
+        if dot(F[j], F[j]) <= (cancelled * mass[j]) ** 2:
             for i in range(F.shape[1]):
                 F[j, i] = 0.0
     for k in range(kinks.size):
@@ -153,7 +163,7 @@ def _start(fixed: Fixed, desk: Desk) -> None:
 @inner
 def _renew(fixed: Fixed, desk: Desk) -> None:
     """Find the forces of the pulls in ``desk.c`` at the newest node, and how fast a neuron can turn or grow."""
-    _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.hist[1], desk.lows[1], desk.mass)
+    _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.hist[1], desk.lows[1], desk.mass, False)
     fastest = 0.0
     for j in range(desk.b.size):
         for i in range(desk.W.shape[1]):
@@ -171,7 +181,7 @@ def _look(fixed: Fixed, desk: Desk) -> None:
     product(W, fixed.across, desk.ends)
     _outputs(fixed, desk.part, desk.scratch, desk.ones, W, desk.ends, desk.turned, desk.none, desk.f_end)
     _pulls(fixed, desk.f_end, desk.c)
-    _forces(fixed, desk, desk.c, desk.turned, desk.FA, desk.kinks[0], desk.kinks[1], desk.spare)
+    _forces(fixed, desk, desk.c, desk.turned, desk.FA, desk.kinks[0], desk.kinks[1], desk.spare, False)
 
 
 # -- the pieces of a step -------------------------------------------------------------------------------------
@@ -329,7 +339,10 @@ def _spread_bends(fixed: Fixed, desk: Desk, came: Came, own: Floats, moments: Fl
     for q in range(3):
         for i in range(r):
             put(1.0, moments[q, desk.again[i]], rows[i])
-        product(rows, fixed.across, desk.room[:r])
+        if desk.wide.size > 0:
+            product_across(rows, fixed.rounded, desk.rows[:r], desk.wide[:r], desk.room[:r])
+        else:
+            product(rows, fixed.across, desk.room[:r])
         _outputs(
             fixed, desk.part, desk.scratch, desk.ones[:r], rows, desk.room[:r], desk.packed[:r], own[q], desk.bends[q]
         )
@@ -352,11 +365,11 @@ def _judge(fixed: Fixed, desk: Desk) -> bool:
         for i in range(desk.c.size):
             desk.mean[i] = _mean(desk.bends[0, i], desk.bends[1, i], desk.bends[2, i])
             desk.c[i] -= desk.bends[0, i] - desk.bends[1, i]
-        _forces(fixed, desk, desk.mean, desk.sides, desk.extra, desk.kinks[0], desk.constant, desk.spare)
+        _forces(fixed, desk, desk.mean, desk.sides, desk.extra, desk.kinks[0], desk.constant, desk.spare, True)
         for j in range(desk.b.size):
             error = max(error, dot(desk.extra[j], desk.extra[j]))
         error = _SHY * h * math.sqrt(error)
-    _forces(fixed, desk, desk.c, desk.sides, desk.FB, desk.hist[0], desk.lows[0], desk.mass)
+    _forces(fixed, desk, desk.c, desk.sides, desk.FB, desk.hist[0], desk.lows[0], desk.mass, False)
     if not _good(fixed, desk, error):
         return False
     for j in range(desk.b.size):
@@ -450,7 +463,7 @@ def _agree(fixed: Fixed, desk: Desk) -> bool:
         miss += h * abs(gap) * fixed.norms[i]
     now.bent = 1
     if miss > _MISSED * fixed.rtol:
-        _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.kinks[0], desk.kinks[1], desk.spare)
+        _forces(fixed, desk, desk.c, desk.sides, desk.FA, desk.kinks[0], desk.kinks[1], desk.spare, True)
         miss = 0.0
         for j in range(desk.b.size):
             miss = max(miss, h * math.sqrt(dot(desk.FA[j], desk.FA[j])))
@@ -492,8 +505,8 @@ def _bend(fixed: Fixed, desk: Desk, n: int) -> None:
     if desk.now.h * strong <= _FAINT * fixed.rtol:
         return
     kinks = desk.kinks
-    _forces(fixed, desk, desk.bends[0], desk.sides, desk.FA, kinks[0], kinks[1], desk.spare)
-    _forces(fixed, desk, desk.bends[1], desk.sides, desk.FB, kinks[2], kinks[3], desk.spare)
+    _forces(fixed, desk, desk.bends[0], desk.sides, desk.FA, kinks[0], kinks[1], desk.spare, True)
+    _forces(fixed, desk, desk.bends[1], desk.sides, desk.FB, kinks[2], kinks[3], desk.spare, True)
     for q in range(n):
         s = desk.s[q]
         for j in range(desk.b.size):
