@@ -55,7 +55,7 @@ soak: $(DEV)  ## half an hour of questions to the studio: every one answered, me
 	$(PY) -m benchmarks.studio --soak 30
 
 test: $(DEV)  ## set up and run all tests (those of reluflow.deep if torch is there)
-	$(PY) -m pytest -n auto --dist loadfile
+	$(PY) -m pytest -n auto --dist worksteal
 
 portable: $(DEV)  ## numeric tests as other CPUs, thread counts and a busy machine would run them (long)
 	$(PY) tests/portable.py

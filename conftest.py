@@ -2,17 +2,24 @@
 
 import os
 import signal
+import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 # Several tests at once are faster than several threads in one, and most problems here are small.
-if "numpy" not in sys.modules:
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+if "numpy" in sys.modules:  # a plugin was first, and it has read them already
+    threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), "blas")
+
+# Many tests start processes, and those start sooner with what others have compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same draws everywhere, so that what passes here passes there; HYPOTHESIS_PROFILE=fresh makes new ones. No test
 # may fail because the machine is busy.
@@ -42,14 +49,29 @@ def _ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+#: Two calls that have all compiled code of the flow made, each its own part, so that both can be made at once.
+COMPILE = (
+    "align(Problem(Dataset([[1.0]], [1]), Network([[1.0]], [1.0])))",
+    "flow(Problem(Dataset([[1.0]], [1]), Network([[1.0]], [1.0])), {'time': 0.1})",
+)
+compiling = pytest.StashKey[list[subprocess.Popen]]()
+
+
 def pytest_sessionstart(session):
-    """Import the package before pytest does, and compile before the workers start, or each of them would."""
+    """Import the package before pytest does, and begin to compile before the workers start, or each of them would."""
     # Collecting a doctest, pytest binds a room it is the first to import over the verb of the same name.
     import_module("reluflow.report")
     if getattr(session.config.option, "numprocesses", None):
-        from reluflow import Dataset, Network, Problem, align
+        session.config.stash[compiling] = [
+            subprocess.Popen([sys.executable, "-c", f"from reluflow import *; {call}"]) for call in COMPILE
+        ]
 
-        align(Problem(Dataset([[1.0]], [1]), Network([[1.0]], [1.0])))
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node):
+    """Let the tests begin when everything is compiled; the workers have collected them meanwhile."""
+    for one in node.config.stash.get(compiling, []):
+        one.wait()
 
 
 def pytest_terminal_summary(terminalreporter):

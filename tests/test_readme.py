@@ -5,9 +5,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.cli import run
 
 ROOT = Path(__file__).parents[1]
 README, START = ROOT / "README.md", ROOT / "docs" / "start.md"
@@ -58,9 +58,7 @@ def left_out(shown, printed):
 
 
 def test_the_page_shows_what_is_printed():
-    from reluflow.cli.app import app
-
-    result = CliRunner().invoke(app, ["explain"])
+    result = run("explain")
     assert result.exit_code == 0, result.output
     shown, printed = pasted(), result.stdout.splitlines()
     wrong = left_out(shown, printed)

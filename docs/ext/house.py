@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxRole
 
 import reluflow
 
-_ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z][\w.]*[\w*'](?![\w-])")
+_ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z](?:[\w.]*[\w*'])?(?![\w-])")
 
 
 def known_names():

@@ -6,16 +6,19 @@ from docutils.nodes import SkipNode
 from docutils.utils.math import latex2mathml
 from sphinx.errors import ExtensionError
 
+_BAR = '<mo stretchy="false">|</mo>'
 _NAMED = re.compile(r"<mo>&ApplyFunction;</mo>(?=\s*<m(?!o\b|row\b))")
 
 
 def _mathml(node, inline):
     code = node.astext().strip().replace(r"\dots", r"\ldots")
     if not inline and r"\\" in code and r"\begin" not in code:
-        code = rf"\begin{{align*}}{code}\end{{align*}}"
+        code = rf"\begin{{aligned}}{code}\end{{aligned}}"
     try:
-        # Without a space the name of a function and a letter after it read as one word.
-        return _NAMED.sub('<mspace width="0.17em"/>', latex2mathml.tex2mathml(code, as_block=not inline))
+        # Without a space the name of a function and a letter after it read as one word; bars stand close to what they
+        # enclose, whether they open or close.
+        found = _NAMED.sub('<mspace width="0.17em"/>', latex2mathml.tex2mathml(code, as_block=not inline))
+        return found.replace(_BAR, _BAR.replace("<mo ", '<mo lspace="0" rspace="0" '))
     except Exception as error:
         raise ExtensionError(f"this formula cannot be written as MathML: {node.astext()!r}: {error}") from error
 

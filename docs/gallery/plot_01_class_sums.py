@@ -43,7 +43,7 @@ for sign, mark in ((1, "+"), (-1, "\N{MINUS SIGN}")):
     for turn in (-360, 0, 360):
         if low - 10 <= angle + turn <= high + 10:
             axes.axhline(angle + turn, color="black", lw=0.8)
-            axes.annotate(f"sum of class {mark}", (times[-1], angle + turn), ha="right", va="bottom", fontsize=9)
+            axes.annotate(f" sum of class {mark}", (1, angle + turn), xycoords=("axes fraction", "data"), va="center")
 axes.set(xlabel="time", ylabel="angle of the neuron (degrees)", title="every neuron turns to a class sum, or dies")
 plt.show()
 

@@ -22,7 +22,7 @@ print(end)
 # for each answer, white where the network is exactly zero.
 
 data = problem.data
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 regions(right, end.network.outputs, (-1.3, 1.3))
 for axes, net, title in ((left, problem.net, "the start: 40 neurons"), (right, end.network, "the limit: 2 neurons")):
     samples(axes, data.X, data.y, 100, 2.2)

@@ -20,7 +20,8 @@ svm = rf.max_margin(data)
 
 # %%
 
-figure, panels = plt.subplots(1, 4, figsize=(13, 3.7), layout="constrained")
+figure, grid = plt.subplots(2, 2, figsize=(7.4, 7.4), layout="constrained")
+panels = grid.ravel()
 for axes, (slope, end) in zip(panels, ends.items(), strict=True):
     regions(axes, end.network.outputs, (-1.3, 1.3))
     arrows(axes, end.network.W, np.sign(end.network.a))

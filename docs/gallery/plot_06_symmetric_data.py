@@ -20,7 +20,7 @@ svm = rf.max_margin(data)
 
 # %%
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 for axes, net, title in (
     (left, small.network, "small start: the limit"),
     (right, run.final, "large start: at loss 0.001"),

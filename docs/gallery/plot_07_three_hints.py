@@ -21,11 +21,11 @@ print(best)
 # %%
 # Seen from near; the three hints are outside the window, at the right.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 for axes, end, title in ((left, small, "small start"), (right, large, "large start")):
     regions(axes, end.network.outputs, (-1.6, 1.6))
     samples(axes, data.X, data.y, 100, 2.4)
-    axes.set(title=f"{title}: {end.network.p} neuron{'s' * (end.network.p > 1)}, margin {end.margin:.4f}")
+    axes.set(title=f"{title}\n{end.network.p} neuron{'s' * (end.network.p > 1)}, margin {end.margin:.4f}")
 plt.show()
 
 # %%

@@ -21,7 +21,7 @@ adam = rf.descend(problem, "adam", step=1e-3, steps=5000, until_loss=0.4, progre
 # %%
 # The neurons when the loss has fallen from 0.69 to 0.4. Grey lines lead to the class sums.
 
-figure, panels = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 sums = [data.X[data.y == sign].sum(axis=0) for sign in (1, -1)]
 for axes, run, title in zip(panels, (flow, adam), ("the flow", "Adam"), strict=True):
     W = run.W[-1] / np.linalg.norm(run.W[-1], axis=1).max()

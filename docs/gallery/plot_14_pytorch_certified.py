@@ -37,13 +37,13 @@ if torch is not None:
         optimizer.zero_grad()
         torch.nn.functional.softplus(-y * model(X)[:, 0]).mean().backward()
         optimizer.step()
-    found = rf.compare(model, data)
+    found = rf.compare(model, data, time_limit=600)  # seconds, on a busy machine
     print(found)
 
 # %%
 
 if torch is not None:
-    figure, panels = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
     for axes, net, title in (
         (panels[0], found.problem.net, f"trained: margin {found.margin:.4f}"),
         (panels[1], found.limit.network, f"its limit: margin {found.limit.margin:.4f}"),

@@ -43,13 +43,13 @@ figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 drawn = axes.pcolormesh(share, cmap="cividis", vmin=0, vmax=1, edgecolors="white", lw=0.5)
 for j, i in np.ndindex(share.shape):
     colour = "white" if share[j, i] < 0.5 else "black"
-    axes.text(i + 0.5, j + 0.5, f"{100 * share[j, i]:.0f}", ha="center", va="center", color=colour, fontsize=8)
+    axes.text(i + 0.5, j + 0.5, f"{100 * share[j, i]:.0f}", ha="center", va="center", color=colour, fontsize=9)
 at = np.interp(2 * np.array(places[1]), places[0], np.arange(len(places[0])) + 0.5)
-axes.plot(at, np.arange(len(places[1])) + 0.5, color="#D55E00", lw=2.5, marker="o", mec="white", label="n = 2 d")
+axes.plot(at, np.arange(len(places[1])) + 0.5, color="#D55E00", lw=3, label="n = 2 d", zorder=2)  # below the numbers
 axes.set_xticks(np.arange(len(places[0])) + 0.5, places[0])
 axes.set_yticks(np.arange(len(places[1])) + 0.5, places[1])
 axes.set(xlabel="points n", ylabel="dimension d", title="draws in which a neuron dies, percent")
-axes.legend(loc="lower right")
+figure.legend(loc="outside lower right")
 figure.colorbar(drawn, label="share of draws")
 plt.show()
 

@@ -24,7 +24,7 @@ print(best)
 
 # %%
 
-figure, panels = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.9), layout="constrained")
 reach = 1.15 * np.abs(data.X).max()
 for axes, net, title in (
     (panels[0], local, f"a KKT point: margin {local.normalized_margin(data):.4f}"),

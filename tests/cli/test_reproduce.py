@@ -10,7 +10,7 @@ def test_one_quick(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "SBG-F4" in done.stdout
     assert (tmp_path / "reproduction-quick" / "SBG-F4.png").stat().st_size > 1000
-    again = process("reproduce", "SBG-F4", "--quick", "--json", cwd=tmp_path)
+    again = run("reproduce", "SBG-F4", "--quick", "--json", "--out", tmp_path / "reproduction-quick")
     document = json.loads(again.stdout)
     assert document["schema"] == 1
     assert document["outcomes"][0]["state"] == "kept"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import reluflow as rf
+from helpers.cli import run
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -79,7 +79,7 @@ def run_command(line, place):
             command = command.commands[name]
         command.make_context(name, list(rest))
         return
-    result = CliRunner().invoke(app, words[1:])
+    result = run(*words[1:])
     assert result.exit_code == 0, f"{place}: {line}\n{result.output}"
 
 

@@ -5,6 +5,7 @@ Whether the site builds without a warning is asked by `make docs`; here is what 
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,15 @@ def test_what_a_claim_says_of_itself_is_shown():
     assert "as corrected" in text
     assert "E-L7" in text
     assert rf.theory.claim("LL-A.9").test in text
+
+
+def test_every_extra_is_described():
+    page = (EXTENSIONS.parent / "start.md").read_text(encoding="utf-8")
+    table = page.partition("| extra |")[2].partition("\n\n")[0]
+    project = tomllib.loads((EXTENSIONS.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for developers in ("dev", "bench"):
+        assert project["optional-dependencies"].pop(developers)
+    assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == set(project["optional-dependencies"])
 
 
 def test_broken_links_are_noticed(tmp_path):

@@ -1,13 +1,18 @@
 """The command line, called as a user would, in this process or in one of its own."""
 
 import contextlib
+import functools
 import json
 import subprocess
 import sys
 
+import typer
 from typer.testing import CliRunner
 
 from reluflow.cli.app import app
+
+# The tree of commands is the same at every call, and making it costs more than most calls.
+typer.testing._get_command = functools.cache(typer.main.get_command)
 
 
 def run(*arguments):

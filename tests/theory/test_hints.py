@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import reluflow as rf
-from reluflow.cli.app import app
+from helpers.cli import document, run
 from reluflow.theory import Facts, claims, hints
 from reluflow.theory.hints import _ON_DATA, _with_input
 
@@ -87,10 +86,10 @@ def test_the_command_line_shows_them(tmp_path, verb):
     file = tmp_path / "t.csv"
     file.write_text("a,b,y\n5,6,1\n6,5,1\n1,0,-1\n0,1,-1\n")
     arguments = [str(file), "--width", "4", "--log-scale", "-9"]
-    text = CliRunner().invoke(app, [verb, *arguments]).stdout
+    text = run(verb, *arguments).stdout
     assert "would apply after centring (--center)." in text
-    found = json.loads(CliRunner().invoke(app, ["check", *arguments, "--json"]).stdout)
+    found = document("check", *arguments)
     assert found["hints"][0]["options"] == "--center"
-    after = CliRunner().invoke(app, ["check", *arguments, "--center", "--json"])
-    applies = {item["claim"] for item in json.loads(after.stdout)["findings"] if item["applies"]}
+    after = document("check", *arguments, "--center")
+    applies = {item["claim"] for item in after["findings"] if item["applies"]}
     assert set(found["hints"][0]["claims"]) <= applies
