@@ -84,5 +84,14 @@ html_theme_options = {
 #: Pages without pages below them need no list of these at the side; the widest two need the room.
 html_sidebars = {
     name: []
-    for name in "index start ideas numerics reproduction/REPRODUCTION benchmarks architecture coverage".split()
+    for name in (
+        "index",
+        "start",
+        "ideas",
+        "numerics",
+        "reproduction/REPRODUCTION",
+        "benchmarks",
+        "architecture",
+        "coverage",
+    )
 }
