@@ -111,9 +111,10 @@ def broken(run: rf.Trajectory) -> str:
     return sides_off(run)
 
 
-def moved(problem: rf.Problem, net: rf.Network, log_time: float, cap: float) -> float:
+def moved(problem: rf.Problem, log_time: float, cap: float) -> float:
     """By how much the flow amplifies a small change of its start."""
     rng, most = np.random.default_rng(0), 1.0
+    net = capped(cap, rf.flow, problem, {"log_time": log_time}, rtol=1e-9, progress=False).final
     for _ in range(3):
         start = problem.net
         W = start.W * (1 + MOVED * rng.standard_normal(start.W.shape))
@@ -162,7 +163,7 @@ def follow(problem: rf.Problem, log_time: float, rtol: float, cap: float) -> Out
     grows = 1.0
     if over > WITHIN or apart > BRUTE:
         try:
-            grows = moved(problem, fine, log_time, cap)
+            grows = moved(problem, log_time, cap)
         except (rf.ReluflowError, TooLong):
             grows = np.inf
     if apart > BRUTE * grows:
