@@ -138,3 +138,14 @@ def test_steps_begun_anew_at_every_event_agree(seed, kind):
     assert kind in run.events["kind"]
     W, a = Restarting(problem).run(3.0)
     assert error(rf.Network(W, a, problem.net.slope), run.final) < 1e-7
+
+
+@pytest.mark.parametrize("seed", [9, 11])
+def test_a_small_frozen_layer_is_followed_to_the_tolerance(seed):
+    """Both layers of e^-5: in units in which the second is 1 the first is e^-10, and errors are relative to 1."""
+    problem = drawn(seed)
+    assert problem.train == "first"
+    W, a = Restarting(problem).run(3.0)
+    for rtol in (1e-6, 1e-8, 1e-10):
+        run = rf.flow(problem, {"time": 3.0}, rtol=rtol, progress=False)
+        assert error(rf.Network(W, a, problem.net.slope), run.final) < 3 * rtol

@@ -16,7 +16,7 @@ from ...problem import Network, Problem, Undecided
 from ...problem.types import Array
 from ..trajectory import Trajectory
 
-_ORDINARY = 3.0  # logs of output weights up to this size are left as they are
+_ORDINARY = 12.0  # logs of output weights up to this size are left as they are: errors are relative to the larger layer
 
 
 def unit_of(problem: Problem) -> float:
