@@ -16,19 +16,27 @@ from ...problem import Network, Problem, Undecided
 from ...problem.types import Array
 from ..trajectory import Trajectory
 
-_ORDINARY = 12.0  # logs of output weights up to this size are left as they are: errors are relative to the larger layer
+#: Logs of frozen output weights between these are left as they are. Errors are relative to the larger layer: beside a
+#: large second one the first would not be known, while a small one does no harm until steps are chosen by it.
+_SMALL, _LARGE = -12.0, 3.0
 
 
-def unit_of(problem: Problem) -> float:
-    """Log of the largest output weight if they are frozen and far from 1, else 0.
+def frozen_size(problem: Problem) -> float:
+    """Log of the largest output weight if they are frozen, else 0.
 
     >>> from reluflow import Dataset
     >>> problem = Problem(Dataset([[1.0]], [1]), Network([[1.0]], [1.0], log_scale_out=-50.0), train="first")
-    >>> unit_of(problem), unit_of(problem.replace(train="both"))
+    >>> frozen_size(problem), frozen_size(problem.replace(train="both"))
     (-50.0, 0.0)
     """
     top = float(problem.net.log_outs.max())
-    return top if problem.train == "first" and _ORDINARY < abs(top) < np.inf else 0.0
+    return top if problem.train == "first" and np.isfinite(top) else 0.0
+
+
+def unit_of(problem: Problem) -> float:
+    """Log of the s with which the flow is followed: the size of a frozen layer that is far from 1, else 0."""
+    top = frozen_size(problem)
+    return 0.0 if _SMALL <= top <= _LARGE else top
 
 
 def rescaled_net(net: Network, log_s: float) -> Network:

@@ -23,7 +23,7 @@ from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import March, Reached
 from ..flow.phases import Goal, named
 from ..flow.record import Recorder
-from ..flow.units import unit_of
+from ..flow.units import frozen_size
 from ..trajectory import LATEST, Trajectory
 from .balance import NOUGHT, balance, evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
@@ -205,7 +205,7 @@ def limit(
 
 def _check_frozen(problem: Problem) -> None:
     """Refuse a second layer that is frozen far from 1: steps would be chosen in the wrong clock, and for ever."""
-    if abs(log_s := unit_of(problem)) > _UNIT:
+    if abs(log_s := frozen_size(problem)) > _UNIT:
         first, second = (f"{by:.6g}" for by in (log_s, -log_s))
         raise Undecided(
             f"the output weights are frozen at e^{log_s:.6g}; to find the limit they are needed within e^{_UNIT:g} of "
