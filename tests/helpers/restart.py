@@ -75,6 +75,8 @@ class Restarting:
         N = self.normals[held]
         D = D + down[held] @ N
         jump = (up - down)[held]
+        if not (np.isfinite(D).all() and np.isfinite(jump).all()):
+            raise Cannot("a trial step beyond doubles")
         theta = np.linalg.lstsq(N @ N.T * jump, -N @ D, rcond=None)[0]
         return D + (theta * jump) @ N, held, theta
 
