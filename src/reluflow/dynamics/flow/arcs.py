@@ -765,7 +765,9 @@ def sweep(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, who: In
         b, status, at = crowd.b[j], THROUGH, 0.0
         if held < 0:
             status = HARD
-        pieces = 1 + int(step.upto * step.h * _strength(bench.D, step.terms) / _STRIDE)
+        # With b fixed the arc is a polynomial, however long: pieces only keep it from leading far away.
+        reach = step.upto * step.h * _strength(bench.D, step.terms) * (min(abs(b), 1.0) if step.frozen else 1.0)
+        pieces = 1 + int(reach / _STRIDE)
         for k in range(bench.side.size):
             bench.z[0, k] = crowd.Z[j, k]
         for piece in range(pieces):

@@ -34,9 +34,18 @@ def frozen_size(problem: Problem) -> float:
 
 
 def unit_of(problem: Problem) -> float:
-    """Log of the s with which the flow is followed: the size of a frozen layer that is far from 1, else 0."""
-    top = frozen_size(problem)
-    return 0.0 if _SMALL <= top <= _LARGE else top
+    """Log of the s with which the flow is followed: the size of a frozen layer that is far from 1, else 0.
+
+    A small layer is scaled up only as far as no neuron falls below it.
+    """
+    top, net = frozen_size(problem), problem.net
+    if top > _LARGE:
+        return top
+    there = np.isfinite(net.log_norms) & np.isfinite(net.log_outs)
+    if top >= _SMALL or not there.any():
+        return 0.0
+    apart = float((net.log_norms - net.log_outs)[there].min())
+    return max(top, min(-apart / 2, 0.0))
 
 
 def rescaled_net(net: Network, log_s: float) -> Network:
