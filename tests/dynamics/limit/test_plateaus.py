@@ -179,7 +179,7 @@ def test_chain(angles, log_sizes):
     for b in order:
         margins.append(1 / (2 * need.sum()))
         need[b] = after[b]
-    found = rf.limit(chain(angles, log_sizes), optimum=False)
+    found = rf.limit(chain(angles, log_sizes), optimum=False, rtol=1e-6)
     assert found.kind == "margin"
     assert found.margin == pytest.approx(1 / (2 * need.sum()), rel=1e-9)
     assert [p.margin for p in found.plateaus] == pytest.approx(margins, rel=1e-9)
