@@ -369,26 +369,14 @@ def _accept(way: Way, found: Candidate, items: tuple[Evidence, ...]) -> Limit:
 
 
 def _resting(way: Way) -> Limit:
-    problem, run, reached = way.march.geometry.problem, way.recorder.result(), way.reached
+    problem, reached = way.march.geometry.problem, way.reached
     net = reached.state.network(problem.net.slope)
     loss = float(np.exp(problem.log_loss(net)))
     wrong = np.flatnonzero(net.margins(problem.data) <= 0)
     evidence = (
         Evidence("rest", reached.log_time, True, f"nothing moves any more from log t = {reached.log_time:.4g} on"),
     )
-    return Limit(
-        problem,
-        "rest",
-        net,
-        float("nan"),
-        (),
-        None,
-        evidence,
-        loss,
-        _rests(problem, loss, wrong),
-        run,
-        plateaus=tuple(way.plateaus),
-    )
+    return _rest(way, net, evidence, loss, wrong)
 
 
 def _in_balance(way: Way, stuck: Undecided) -> Limit:
@@ -409,29 +397,20 @@ def _in_balance(way: Way, stuck: Undecided) -> Limit:
         ) from stuck
     if not all(item.holds for item in items):
         raise stuck
-    net = state.network(problem.net.slope)
     wrong = found.points[found.margins <= NOUGHT]
-    return Limit(
-        problem,
-        "rest",
-        net,
-        float("nan"),
-        (),
-        None,
-        items,
-        found.lower,
-        _rests(problem, found.lower, wrong),
-        way.recorder.result(),
-        plateaus=tuple(way.plateaus),
-    )
+    return _rest(way, state.network(problem.net.slope), items, found.lower, wrong)
 
 
-def _rests(problem: Problem, loss: float, wrong: npt.NDArray[np.intp]) -> str:
-    return (
+def _rest(way: Way, net: Network, evidence: tuple[Evidence, ...], loss: float, wrong: npt.NDArray[np.intp]) -> Limit:
+    """Answer that the parameters stay bounded, with these points not classified."""
+    problem = way.march.geometry.problem
+    reason = (
         f"the flow comes to rest at loss {loss:.6g} with {wrong.size} of {count(problem.data.n, 'point')}"
         f"{f' ({named(wrong)})' if wrong.size else ''} not classified: the parameters stay bounded and there is no "
         "limit at infinity"
     )
+    run, plateaus = way.recorder.result(), tuple(way.plateaus)
+    return Limit(problem, "rest", net, np.nan, (), None, evidence, loss, reason, run, plateaus=plateaus)
 
 
 def _with_optimum(found: Limit, needed: bool) -> Limit:
