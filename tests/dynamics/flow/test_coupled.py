@@ -205,7 +205,8 @@ def test_bends_in_single_precision_are_good_enough(slope, rtol, monkeypatch):
     monkeypatch.setattr(desk, "_LARGE", 0)
     rough = rf.flow(problem, {"time": 20.0}, rtol=rtol, progress=False)
     assert not np.array_equal(rough.W, plain.W)  # it was another way
-    assert [tuple(e)[1:] for e in rough.events] == [tuple(e)[1:] for e in exact.events]
+    # Which of two neurons is first may be within the tolerance; what happens to each is not.
+    assert sorted(tuple(e)[1:] for e in rough.events) == sorted(tuple(e)[1:] for e in exact.events)
     assert len(exact.events) > 20
     assert np.abs(rough.directions[-1] - exact.directions[-1]).max() <= rtol
     assert np.abs(rough.log_norms[-1] - exact.log_norms[-1]).max() <= rtol
