@@ -535,7 +535,7 @@ def test_a_share_that_falls_beside_its_bound_does_not_shorten_steps(share):
     assert abs(run.final.directions[0, 0]) < 1e-10
 
 
-@pytest.mark.parametrize(("reach", "growth"), [(1.0, [400, 400, 400]), (1e-3, [400, 800, 1600])])
+@pytest.mark.parametrize(("reach", "growth"), [(1.0, [400, 400, 400]), (1e-3, [400, 2000, 2000])])
 def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, growth, monkeypatch):
     """Crowds that cross one by one end implicit steps again and again; what they brought decides who waits how long."""
     from reluflow.dynamics.flow import march
@@ -547,11 +547,32 @@ def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, grow
         explicit = isinstance(phase, Coupled)
         if explicit:
             patience.append(phase.patience)
-            phase.fold = 10_000.0
-        self.steps += 500 if explicit else 20
+            phase.fold, phase.log_time = 10_000.0, max(phase.log_time, 0.0)
+        else:
+            assert phase.fold == 10_000.0
+            phase.taken, phase.log_time = 100, phase.log_time + reach
+        self.steps += 500 if explicit else phase.taken
         why = "done" if len(patience) == 3 else "time" if explicit else "coupled"
-        return march.Reached(phase.state(), max(phase.log_time, 0.0) + (0.0 if explicit else reach), why)
+        return march.Reached(phase.state(), phase.log_time, why)
 
     monkeypatch.setattr(march.March, "_follow", followed)
     rf.flow(problem(rf.initialize(2, 4, "balanced", 1.0, seed=0)), {"log_time": 10.0}, progress=False)
     assert patience == growth
+
+
+def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):
+    # Twenty-five neurons of nearly one direction cross a hyperplane within 1e-6 of log t, while data are not fitted:
+    # after each crossing the next step is as long as the last, not a cautious one that is tried in vain.
+    datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn is not installed")
+    from scipy.integrate._ivp import bdf
+
+    tries, solve = [], bdf.solve_bdf_system
+    monkeypatch.setattr(bdf, "solve_bdf_system", lambda *given: tries.append(1) or solve(*given))
+    X, y = datasets.load_iris(return_X_y=True)
+    X, y = X[y > 0], np.where(y[y > 0] > 1, 1, -1)
+    run = rf.flow(X, y, until={"log_time": 9.2}, standardize=True, bias=True, width=50, slope=0.0)
+    late = [phase for phase in run.phases if phase.name == "late"]
+    when = run.events["log_time"]
+    crossings = sum(int(((when > phase.log_start) & (when <= phase.log_end)).sum()) for phase in late)
+    assert crossings > 30
+    assert len(tries) < 5 * crossings

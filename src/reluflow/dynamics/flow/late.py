@@ -16,6 +16,7 @@ system, essentially in the margins. Nothing of size n x n or (p d) x (p d) is fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,6 +76,10 @@ class LateChart:
 
     def signs(self) -> Array:
         """Signs of the output weights at the start."""
+        return self._signs
+
+    @cached_property
+    def _signs(self) -> Array:
         return self.base.sign[self.who]
 
     def neurons(self, s: float, y: Array) -> tuple[Array, Array]:
@@ -89,12 +94,14 @@ class LateChart:
         with np.errstate(over="ignore"):
             return np.asarray(self.signs() * np.exp(self.base.log_a[self.who] - self.unit))
 
+    @cached_property
+    def _area(self) -> Array:
+        with np.errstate(under="ignore"):
+            return np.asarray(np.exp(2 * self.unit))
+
     def _factor(self, s: float) -> Array:
         """Return what turns products of rows into ``a_j w_j`` at the real scale."""
-        with np.errstate(under="ignore"):
-            if self.geometry.frozen:
-                return np.asarray(np.exp(2 * self.unit + self.decay * s))
-            return np.asarray(np.exp(2 * (self.unit + self.decay * s)))
+        return np.asarray(self._area * math.exp((1.0 if self.geometry.frozen else 2.0) * self.decay * s))
 
     def tau(self, s: float, y: Array) -> float:
         """Log t."""
@@ -102,7 +109,9 @@ class LateChart:
 
     def margins(self, s: float, y: Array) -> Array:
         """``q_i``."""
-        V, out = self.neurons(s, y)
+        return self._margins(s, *self.neurons(s, y))
+
+    def _margins(self, s: float, V: Array, out: Array) -> Array:
         return self.pattern.margins((self._factor(s) * out)[:, None] * V)
 
     def state(self, y: Array, s: float) -> State:
@@ -123,12 +132,14 @@ class LateChart:
 
     def pull(self, s: float, y: Array) -> Pull:
         """Work out the forces of the samples at a point."""
+        return self._pull(s, self.margins(s, y))
+
+    def _pull(self, s: float, q: Array) -> Pull:
         problem, live = self.geometry.problem, self.pattern.live
-        q = self.margins(s, y)
         log_g = np.where(live, problem.loss.log_force(q), -np.inf)
         if self.clock == "time":
             with np.errstate(over="ignore", under="ignore"):
-                c = np.exp(s + np.log(problem.weight) + log_g)
+                c = np.exp(log_g + (s + math.log(problem.weight)))
             return Pull(q, c, 1.0, 0.0)
         top = float(log_g.max())
         with np.errstate(under="ignore"):
@@ -164,12 +175,12 @@ class LateChart:
 
         def rhs(s: float, y: Array) -> Array:
             check_time("following the flow")  # a solver may try many steps before it takes one
-            pull = self.pull(s, y)
+            W, a = self.neurons(s, y)
+            pull = self._pull(s, self._margins(s, W, a))
             D = self.pattern.forces(pull.p * y_of * pull.speed)[member]
             V, last = self.rows(y)
             out = np.empty_like(y)
             rows = out[: V.size + last.size].reshape(len(V), -1)
-            W, a = self.neurons(s, y)
             rows[:, :-1] = a[:, None] * D - decay * V
             rows[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", W, D) - decay * last
             if self.clock == "norm":
@@ -364,13 +375,15 @@ def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, l
     return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size)
 
 
-def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> Any:
-    """SciPy's BDF with the structured matrix in place of a dense one."""
+def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, step: float | None = None) -> Any:
+    """SciPy's BDF with the structured matrix in place of a dense one; with a first ``step``, or a cautious one."""
     from scipy.integrate import BDF
     from scipy.sparse import csc_matrix
 
     empty = csc_matrix((y.size, y.size))
     field = chart.field()
+    if step is None:  # at log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows
+        step = 1e-2 / (1.0 + float(np.abs(field(s, y)).max()))
     found = BDF(
         field,
         s,
@@ -379,8 +392,7 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float) -> 
         rtol=2.3e-14,
         atol=tolerances(chart, y, tol),
         jac=lambda _s, _y: empty,
-        # At log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows.
-        first_step=min(1e-2 / (1.0 + float(np.abs(field(s, y)).max())), 0.5 * (s_bound - s)),
+        first_step=min(step, 0.5 * (s_bound - s)),
     )
     start = chart.linearize(s, y)
 

@@ -15,12 +15,11 @@ from .blind import Blind
 from .events import TINY, Change, leaving
 from .field import Geometry, make_pattern
 from .origin import way_out
-from .phases import FITTED, Coupled, Goal, Late, Moved, Phase, Why, named
+from .phases import DEAR, FITTED, Coupled, Goal, Late, Moved, Phase, Why, named
 from .record import Recorder
 from .state import State, moving, pattern_of
 
 _PATIENCE = 400  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
-_DEAR = 40.0  # explicit steps that cost as much as an implicit one
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
@@ -96,15 +95,14 @@ class March:
         reached = Reached(state, log_time, "late" if fitted else "coupled")
         patience, fold = _PATIENCE, 0.0
         while reached.why not in ("done", "rest"):
-            phase, begun, since = self._phase(reached, patience), self.steps, reached.log_time
+            phase = self._phase(reached, patience, fold)
             reached = self._follow(phase)
             if isinstance(phase, Coupled):
                 fold = phase.fold
-            elif reached.why == "coupled":
-                # A crowd that crosses one by one ends implicit steps; explicit ones pass it at once. Those are tried
-                # again soon if they were cheaper until then, else less and less often.
-                cheaper = _DEAR * (self.steps - begun) < fold * (reached.log_time - since)
-                patience = _PATIENCE if cheaper else 2 * patience
+            elif isinstance(phase, Late) and reached.why == "coupled":
+                # A crowd that crosses one by one ends implicit steps; explicit ones pass it at once. If those were
+                # dearer, as much is spent on the others before they are tried again: at most twice what is best.
+                patience = max(_PATIENCE, int(DEAR * phase.taken)) if phase.dearer else _PATIENCE
         if reached.why == "rest" and np.isfinite(self.goal.log_time):
             self.recorder.phase("rest", reached.log_time, self.goal.log_time, 0)
         return self.arrive(reached)
@@ -117,13 +115,13 @@ class March:
             self.recorder.add(goal, reached.state, self._margins(reached.state))
         return reached
 
-    def _phase(self, reached: Reached, patience: int) -> Phase:
+    def _phase(self, reached: Reached, patience: int, fold: float) -> Phase:
         state, log_time, why = reached
         if why == "coupled" and self.blind:
             return Blind(self.geometry, state, log_time, self.rtol)
         if why == "coupled":
             return Coupled(self.geometry, state, log_time, self.rtol, patience, bool(self._zeros))
-        return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time")
+        return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time", fold)
 
     def _follow(self, phase: Phase) -> Reached:
         """Follow one phase to its end."""

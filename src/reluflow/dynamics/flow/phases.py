@@ -36,9 +36,12 @@ _FOLD = 60.0  # explicit steps for an e-fold of time that are many
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
-_CROWDED, _BUSY = 30.0, 0.5  # up to this log t a late phase in which every other step ends with an event is left
+DEAR = 20.0  #: explicit steps that cost as much as an implicit one
+#: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
+_CROWDED, _BUSY = 30.0, 0.5
 _PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...
 _STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside
+_KINKS = ("activate", "deactivate")  # events at which velocities stay as they are and only change differently
 _SHOWN = 8  # points named in a message
 
 Why = Literal["done", "rest", "late", "coupled", "time"]
@@ -348,8 +351,12 @@ class Late:
 
     name = "late"
 
-    def __init__(self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock) -> None:
+    def __init__(
+        self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float = 0.0
+    ) -> None:
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
+        self.fold = fold  # explicit steps that an e-fold of time took before
+        self.begun, self.taken = log_time, 0
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
         self.fallen = self.out_of_clock = False
         self.events, self.busy = 0, 0.0
@@ -366,6 +373,13 @@ class Late:
         self.s = self.log_time if self.clock == "time" else 0.0
         self.y, self.field = self.chart.y0, self.chart.field()
         self.stepper: Any = None
+        self.first: float | None = None  # length of the first step
+
+    @property
+    def dearer(self) -> bool:
+        """Whether explicit steps would have cost less so far; what bounds them bounds them in time, not in log t."""
+        with np.errstate(over="ignore"):
+            return bool(DEAR * self.taken > self.fold * np.expm1(self.log_time - self.begun))
 
     def state(self) -> State:
         """Where the neurons are."""
@@ -392,7 +406,7 @@ class Late:
                 self.log_time = min(pull.log_dt - _IDLE, goal.log_time)
                 self.restart(self._state)
                 return Moved([], self.log_time == goal.log_time)
-        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.rtol / 10)
+        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.rtol / 10, self.first)
         grazing = frozenset((int(self.chart.who[:j].sum()), k) for j, k in self.grazed if self.chart.who[j])
         self.watch = Watch(self.chart, self.rtol / 10, grazing)
         return None
@@ -413,6 +427,7 @@ class Late:
             )
         here = self.chart
         step = self._advance()
+        self.taken += 1
         self.stepper.atol = tolerances(here, step.y1, self.rtol / 10)
         stop = self._stop(step, goal)
         event = self.watch.first(step)
@@ -443,6 +458,8 @@ class Late:
         by = _moved(here, s, y)
         self.log_time = min(here.tau(s, y), goal.log_time)
         self.restart(state)
+        if not still and all(change.kind in _KINKS for change in changes):
+            self.first = step.t1 - step.t0  # a crowd may follow: it is passed in steps as long as those before
         return Moved([(self.log_time, change) for change in changes], False, (me, event.surface), by)
 
     def _advance(self) -> Step:
@@ -497,7 +514,7 @@ class Late:
         if self.out_of_clock:
             return "done" if self.log_time >= goal.log_time else self._lost()
         live = self.chart.margins(self.s, self.y)[self.chart.pattern.live]
-        if self.busy > _BUSY and self.log_time < _CROWDED:
+        if self.busy > _BUSY and self.log_time < _CROWDED and self.dearer:
             return "coupled"
         if self.clock == "norm":
             return "coupled" if live.min(initial=np.inf) < _UNFITTED else None
