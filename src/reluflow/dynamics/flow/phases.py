@@ -32,13 +32,19 @@ _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 #: What implicit steps cost in explicit ones: all the way to the goal, and each event on the way, where they begin anew.
 _WHOLE, _EVENT = 300.0, 75.0
 _AGED = 15.0  # log t from which fitted data are always followed implicitly
-_FOLD = 60.0  # explicit steps for an e-fold of time that are many
+#: Explicit steps for an e-fold of time that are many, at a tolerance of 1e-6 and above; at finer ones implicit steps, of
+#: order 5, are more as well.
+_FOLD, _FINE, _GAIN = 60.0, 1e-6, 1.0 / 6.0
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
+#: Part of the tolerance that an implicit step may use up, and the least it can ask for: errors add up over hundreds of
+#: steps, and that of a single neuron is a small part of the mean over all that the solver looks at.
+_STEP, _FINEST = 0.01, 1e-13
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
 DEAR = 20.0  #: explicit steps that cost as much as an implicit one
 #: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
 _CROWDED, _BUSY = 30.0, 0.5
+_TRIAL = 100  # implicit steps on data that are not fitted, from which on they must have been worth it, too
 _PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...
 _STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside
 _KINKS = ("activate", "deactivate")  # events at which velocities stay as they are and only change differently
@@ -127,7 +133,8 @@ class Coupled:
         self.closely = closely  # what happens after every step is of interest
         self.log_time, self.t = log_start, 0.0
         self.slow, self.busy = 0, 0.0
-        self.fold = 0.0  # explicit steps that an e-fold of time would take now
+        self.fold = 0.0  # explicit steps that an e-fold of time would take now ...
+        self.many = _FOLD * max(1.0, _FINE / rtol) ** _GAIN  # ... and how many are many
         self.restart(state)
 
     def restart(self, state: State) -> None:
@@ -249,7 +256,7 @@ class Coupled:
         """Remember how many steps have events, and for how long steps have been many."""
         for i in range(steps):
             self.busy += _RECENT * (float(tape.upto[i + 1] > tape.upto[i]) - self.busy)
-            many = self.begun + tape.clock[i, 2] > _FOLD * tape.clock[i, 1]  # of the age of the phase
+            many = self.begun + tape.clock[i, 2] > self.many * tape.clock[i, 1]  # of the age of the phase
             self.slow = self.slow + 1 if many else 0
 
     def _dated(self, legs: list[Leg], goal: Goal, t_end: float) -> list[Leg]:
@@ -355,6 +362,7 @@ class Late:
         self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float = 0.0
     ) -> None:
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
+        self.tol = max(_STEP * rtol, _FINEST)  # of a step
         self.fold = fold  # explicit steps that an e-fold of time took before
         self.begun, self.taken = log_time, 0
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
@@ -406,9 +414,9 @@ class Late:
                 self.log_time = min(pull.log_dt - _IDLE, goal.log_time)
                 self.restart(self._state)
                 return Moved([], self.log_time == goal.log_time)
-        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.rtol / 10, self.first)
+        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.tol, self.first)
         grazing = frozenset((int(self.chart.who[:j].sum()), k) for j, k in self.grazed if self.chart.who[j])
-        self.watch = Watch(self.chart, self.rtol / 10, grazing)
+        self.watch = Watch(self.chart, self.tol, grazing)
         return None
 
     def step(self, goal: Goal, most: int) -> Moved:  # noqa: ARG002
@@ -428,7 +436,7 @@ class Late:
         here = self.chart
         step = self._advance()
         self.taken += 1
-        self.stepper.atol = tolerances(here, step.y1, self.rtol / 10)
+        self.stepper.atol = tolerances(here, step.y1, self.tol)
         stop = self._stop(step, goal)
         event = self.watch.first(step)
         self.busy += _MEMORY * ((event is not None) - self.busy)
@@ -514,7 +522,8 @@ class Late:
         if self.out_of_clock:
             return "done" if self.log_time >= goal.log_time else self._lost()
         live = self.chart.margins(self.s, self.y)[self.chart.pattern.live]
-        if self.busy > _BUSY and self.log_time < _CROWDED and self.dearer:
+        tried = self.busy > _BUSY or (self.clock == "time" and self.taken >= _TRIAL)
+        if tried and self.log_time < _CROWDED and self.dearer:
             return "coupled"
         if self.clock == "norm":
             return "coupled" if live.min(initial=np.inf) < _UNFITTED else None
