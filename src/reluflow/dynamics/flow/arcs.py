@@ -30,6 +30,7 @@ TERMS = 20  #: most terms of a Taylor series
 NODES = 10  #: most nodes of the polynomial of the forces
 #: How a neuron came through a step: to its end, or up to something that is decided outside (see `Came.status`).
 THROUGH, HARD, FULL = range(3)
+_BENT = 3  # to the end of a piece, but its events turned it so that it may have met faces that were not watched
 CANCELLED = 9e-16  #: a sum of pulls below this part of their sizes is rounding
 FLIP = -1  #: in the log, in place of a face: the output weight changed sign
 
@@ -249,8 +250,10 @@ def _put_on(bench: Bench, n_held: int) -> None:
 
 
 @jit
-def _candidates(step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, bend: float, wide: bool) -> int:
-    """List the faces that may be reached: those near at an end of the piece, as seen from a path without events."""
+def _candidates(
+    step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, bend: float, wide: bool
+) -> tuple[int, float]:
+    """List the faces that may be reached: those near at an end of the piece, and how near that is."""
     slack = 0.0
     for k in range(z0.size):
         if bench.side[k] != 0 and bench.side[k] * z1[k] <= 0.0:
@@ -264,7 +267,7 @@ def _candidates(step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, b
             bench.seen[0, n] = -1.0
             bench.flag[n] = _FRESH if abs(z0[k]) <= rounding else _PLAIN
             n += 1
-    return n
+    return n, slack
 
 
 @jit
@@ -568,13 +571,17 @@ def _meet(
 
 
 @jit
-def _weigh(bench: Bench, came: Came, j: int, force: Floats, factor: float, at: float) -> None:
-    """Moments of the jump of a w' at an event: from the old force to the new one."""
+def _weigh(bench: Bench, came: Came, j: int, force: Floats, h: float, b: float, at: float) -> float:
+    """Moments of the jump of a w' at an event, from the old force to the new one; the size of that of w'."""
+    square = 0.0
     for i in range(force.size):
-        v = factor * (force[i] - bench.old[i])
+        v = h * b * (force[i] - bench.old[i])
+        square += v * v
+        v *= b
         came.moments[j, 0, i] += v
         came.moments[j, 1, i] += v * at
         came.moments[j, 2, i] += v * at * at
+    return math.sqrt(square)
 
 
 @jit
@@ -604,19 +611,19 @@ def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
 @jit
 def _look_around(
     step: Step, bench: Bench, n_held: int, order: int, pull: float, bend: float, length: float, mode: int
-) -> int:
-    """List what may be reached on a piece of this length; the faces that hold the neuron come last."""
+) -> tuple[int, float]:
+    """List what may be reached on a piece of this length, see `_candidates`; faces that hold the neuron come last."""
     if not step.watch:
-        return 0
+        return 0, math.inf
     if mode == 0:
         _move(bench.T, order, length, bench.old)
         for k in range(bench.side.size):
             bench.z[1, k] = dot(bench.old, step.normals[k])
-    n = _candidates(step, bench, bench.z[0], bench.z[1], pull, bend, mode == 2)
+    n, slack = _candidates(step, bench, bench.z[0], bench.z[1], pull, bend, mode == 2)
     for i in range(n_held):
         bench.near[n], bench.flag[n], bench.seen[0, n] = bench.held[i], _HELD, -1.0
         n += 1
-    return n
+    return n, slack
 
 
 @jit
@@ -683,9 +690,9 @@ def _piece(  # long, because what it keeps between events is much, and passing i
     ``mode`` 0: the faces near it are chosen from where it would be; 1: from ``bench.z[1]``, where it was last time at
     the end; 2: all are watched.
     """
-    start, bend, n = at, 0.0, -1
+    start, bend, n, slack = at, 0.0, -1, 0.0
     crowded, pending = 0, False
-    jumps, lever = 0.0, 0.0
+    jumps, lever, turned = 0.0, 0.0, 0.0
     flipped = abs(b) <= _ROUND
     while True:
         if n_held > 0 and not _tangent(step, bench, n_held, crowd.mass[j]):
@@ -693,11 +700,12 @@ def _piece(  # long, because what it keeps between events is much, and passing i
         force = bench.P if n_held > 0 else bench.D
         order, bent = _series(bench, force, b, step, end - at)
         if pending:
-            _weigh(bench, came, j, force[0], step.h * b * b, at)
+            turned += _weigh(bench, came, j, force[0], step.h, b, at)
         bend = max(bend, _WIDER * bent)
         if n < 0:
             length = end - start
-            n = _look_around(step, bench, n_held, order, step.h * abs(b) * length, bend * length**2, length, mode)
+            pull = step.h * abs(b) * length
+            n, slack = _look_around(step, bench, n_held, order, pull, bend * length**2, length, mode)
         best, left, to = end - at, -1, 0
         if n_held > 0 and step.watch:
             best, left, to = _leaving(step, bench, n_held, at, best)
@@ -715,7 +723,9 @@ def _piece(  # long, because what it keeps between events is much, and passing i
             if n_held > 0:
                 _put_on(bench, n_held)
             shift_vectors(bench.D, step.terms, best)
-            return b, n_held, end, THROUGH
+            # A path whose slope jumps by so much leaves the line between its ends by no more than this.
+            aside = (0.25 * turned + bend / _WIDER * (end - start) / 8) * (end - start)
+            return b, n_held, end, _BENT if turned > 0.0 and aside > slack else THROUGH
         _move(force, step.terms - 1, best, bench.old)
         shift_vectors(bench.D, step.terms, best)
         at = min(at + best, end)
@@ -757,46 +767,54 @@ def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
 
 
 @jit
+def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: int, mode: int) -> int:
+    """Take a neuron through a step; how it came through."""
+    held = _arrive(step, bench, crowd, came, j)
+    b, status, at = crowd.b[j], THROUGH, 0.0
+    if held < 0:
+        status = HARD
+    # With b fixed the arc is a polynomial, however long: pieces only keep it from leading far away.
+    reach = step.upto * step.h * _strength(bench.D, step.terms) * (min(abs(b), 1.0) if step.frozen else 1.0)
+    pieces = 1 + int(reach / _STRIDE)
+    for k in range(bench.side.size):
+        bench.z[0, k] = crowd.Z[j, k]
+    for piece in range(pieces):
+        if status != THROUGH:
+            break
+        end = step.upto * (piece + 1) / pieces
+        how = mode
+        if mode == 1 and pieces > 1:
+            how = 0
+        elif mode == 1:
+            for k in range(bench.side.size):
+                bench.z[1, k] = Z1[j, k]
+        if piece > 0:
+            for k in range(bench.side.size):
+                bench.z[0, k] = dot(bench.w, step.normals[k])
+        b, held, at, status = _piece(step, bench, crowd, came, j, b, held, at, end, how)
+        if not step.frozen:
+            excess = crowd.excess[j]
+            if excess != 0.0:  # else the neuron may have shrunk beyond doubles
+                excess *= math.exp(-2 * came.grow[j])
+            b = _tie(bench, b, excess, crowd.tied[j] != 0)
+        size = math.sqrt(dot(bench.w, bench.w) + b * b)
+        if size > 0.0:
+            put(1.0 / size, bench.w, bench.w)
+            b /= size
+            came.grow[j] += math.log(size)
+            for q in range(3):
+                put(1.0 / (size * size), came.moments[j, q], came.moments[j, q])
+            for e in range(came.n[j]):
+                put(1.0 / (size * size), came.own[j, e], came.own[j, e])
+    put(1.0, bench.w, came.W[j])
+    came.b[j], came.status[j], came.end[j] = b, status, at
+    return status
+
+
+@jit
 def sweep(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
     """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
     for i in range(who.size):
-        j = who[i]
-        held = _arrive(step, bench, crowd, came, j)
-        b, status, at = crowd.b[j], THROUGH, 0.0
-        if held < 0:
-            status = HARD
-        # With b fixed the arc is a polynomial, however long: pieces only keep it from leading far away.
-        reach = step.upto * step.h * _strength(bench.D, step.terms) * (min(abs(b), 1.0) if step.frozen else 1.0)
-        pieces = 1 + int(reach / _STRIDE)
-        for k in range(bench.side.size):
-            bench.z[0, k] = crowd.Z[j, k]
-        for piece in range(pieces):
-            if status != THROUGH:
-                break
-            end = step.upto * (piece + 1) / pieces
-            how = mode
-            if mode == 1 and pieces > 1:
-                how = 0
-            elif mode == 1:
-                for k in range(bench.side.size):
-                    bench.z[1, k] = Z1[j, k]
-            if piece > 0:
-                for k in range(bench.side.size):
-                    bench.z[0, k] = dot(bench.w, step.normals[k])
-            b, held, at, status = _piece(step, bench, crowd, came, j, b, held, at, end, how)
-            if not step.frozen:
-                excess = crowd.excess[j]
-                if excess != 0.0:  # else the neuron may have shrunk beyond doubles
-                    excess *= math.exp(-2 * came.grow[j])
-                b = _tie(bench, b, excess, crowd.tied[j] != 0)
-            size = math.sqrt(dot(bench.w, bench.w) + b * b)
-            if size > 0.0:
-                put(1.0 / size, bench.w, bench.w)
-                b /= size
-                came.grow[j] += math.log(size)
-                for q in range(3):
-                    put(1.0 / (size * size), came.moments[j, q], came.moments[j, q])
-                for e in range(came.n[j]):
-                    put(1.0 / (size * size), came.own[j, e], came.own[j, e])
-        put(1.0, bench.w, came.W[j])
-        came.b[j], came.status[j], came.end[j] = b, status, at
+        how = mode
+        while _through(step, crowd, came, bench, Z1, who[i], how) == _BENT:
+            how = 2

@@ -69,6 +69,25 @@ def _bracketed(c: Floats, r: int, lo: float, hi: float) -> float:
 
 
 @jit
+def _dip(c: Floats, r: int, lo: float, hi: float, d_lo: float, d_hi: float) -> float:
+    """Place between lo and hi, where c falls and rises, at which it is not positive; -1 if its least value is."""
+    for _ in range(_NEWTON):
+        x = lo + (hi - lo) * d_lo / (d_lo - d_hi)
+        if not lo < x < hi:
+            return -1.0
+        f, d = value(c, r, x), derivative(c, r, x)
+        if f <= 0.0:
+            return x
+        if d == 0.0 or f > (hi - x if d < 0.0 else lo - x) * -d:  # a convex function stays above its tangent
+            return -1.0
+        if d < 0.0:
+            lo, d_lo, d_hi = x, d, 0.5 * d_hi  # the end that stays counts for less: both are moved
+        else:
+            hi, d_hi, d_lo = x, d, 0.5 * d_lo
+    return -1.0
+
+
+@jit
 def first_root(c: Floats, r: int, reach: float, skip: bool, tiny: float) -> float:
     """First place in [0, reach] where c turns negative; -1 if it does not.
 
@@ -99,13 +118,9 @@ def first_root(c: Floats, r: int, reach: float, skip: bool, tiny: float) -> floa
             return _bracketed(c, r, x0, x1)
         d1 = derivative(c, r, x1)
         if d0 < 0.0 < d1:
-            x = x0 + (x1 - x0) * d0 / (d0 - d1)
-            if value(c, r, x) <= 0.0:
+            x = _dip(c, r, x0, x1, d0, d1)
+            if x >= 0.0:
                 return _bracketed(c, r, x0, x)
-            d = derivative(c, r, x)
-            y = x + (x1 - x) * d / (d - d1) if d < 0.0 else (x0 + (x - x0) * d0 / (d0 - d) if d > 0.0 else x)
-            if value(c, r, y) <= 0.0:
-                return _bracketed(c, r, x0, y)
         x0, d0 = x1, d1
     return -1.0
 
