@@ -18,6 +18,7 @@ A loss enters by two functions only (`pulls`): the pull of a sample as a functio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -249,14 +250,16 @@ class Adams:
             0.0,
         )
 
-    def legs(self, steps: int) -> list[Leg]:
-        """Return the same of the steps on the tape."""
+    def legs(self, log_start: float, begun: float, log_ends: Sequence[float]) -> list[Leg]:
+        """Return the same of the first steps on the tape, which end at these log times; the clock began at others."""
         tape, found = self.tape, []
-        for i in range(steps):
+        for i, log_end in enumerate(log_ends):
             terms, (t, h) = int(tape.terms[i]), tape.clock[i, :2].tolist()
             rows = self.rows_of(tape.W[i], tape.b[i], tape.rho[i], tape.sides[i], tape.excess[i])
-            kink, low = tape.kink[i, :terms], tape.low[i, :terms]
-            found.append(Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, -np.inf, t, 0.0))
+            kink, low, t = tape.kink[i, :terms], tape.low[i, :terms], begun + t
+            found.append(
+                Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, log_start, t, log_end)
+            )
         return found
 
     def take(self) -> None:

@@ -169,13 +169,13 @@ class Coupled:
             return Moved([], True)
         why, steps = adams.advance(1 if self.closely else most, t_end - self.begun, goal.log_loss, goal.margin)
         tape = adams.tape
-        legs, events = adams.legs(steps), [_on_tape(tape, steps)]
+        trial, events = [], [_on_tape(tape, steps)]
         self._count(tape, steps)
         hard: list[tuple[int, bool]] = []
         done = False
         if why == TRIAL:
             hard, done = self._decide(goal)
-            legs.append(adams.leg())
+            trial = [adams.leg()]
             events.append(adams.events())
             adams.take()
             self.busy += _RECENT * (float(events[-1].neuron.size > 0) - self.busy)
@@ -185,7 +185,9 @@ class Coupled:
             return Moved([], False, steps=0)
         self.t = self.begun + adams.t
         self.log_time = float(self._moments(np.array(self.t), goal, t_end))
-        legs = self._dated(legs, goal, t_end)
+        legs = self._legs(tape, steps, goal, t_end) + [
+            leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=self.log_time) for leg in trial
+        ]
         crossed = self._crossed(events)
         changes = [(self.log_time, change) for j, flips in hard for change in self._settle(j, flips)]
         back = (int(adams.which[hard[0][0]]), -2) if hard else None
@@ -259,13 +261,10 @@ class Coupled:
             many = self.begun + tape.clock[i, 2] > self.many * tape.clock[i, 1]  # of the age of the phase
             self.slow = self.slow + 1 if many else 0
 
-    def _dated(self, legs: list[Leg], goal: Goal, t_end: float) -> list[Leg]:
-        ends = np.array([self.begun + leg.t + leg.h * leg.upto for leg in legs])
+    def _legs(self, tape: Tape, steps: int, goal: Goal, t_end: float) -> list[Leg]:
+        ends = self.begun + tape.clock[:steps, 0] + tape.clock[:steps, 1]
         logs = np.where(ends >= self.t, self.log_time, self._moments(ends, goal, t_end)).tolist()
-        return [
-            leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=log)
-            for leg, log in zip(legs, logs, strict=True)
-        ]
+        return self.adams.legs(self.log_start, self.begun, logs)
 
     def _crossed(self, events: list[Events]) -> Crossed:
         neuron, face, side, clock = (np.concatenate(parts) for parts in zip(*events, strict=True))
