@@ -38,7 +38,7 @@ _FOLD, _FINE, _GAIN = 60.0, 1e-6, 1.0 / 6.0
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 #: Part of the tolerance that an implicit step may use up, and the least it can ask for: errors add up over hundreds of
 #: steps, and that of a single neuron is a small part of the mean over all that the solver looks at.
-_STEP, _FINEST = 0.01, 1e-13
+_STEP, _FINEST = 0.003, 1e-13
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
 DEAR = 20.0  #: explicit steps that cost as much as an implicit one
