@@ -570,7 +570,7 @@ def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):
     monkeypatch.setattr(bdf, "solve_bdf_system", lambda *given: tries.append(1) or solve(*given))
     X, y = datasets.load_iris(return_X_y=True)
     X, y = X[y > 0], np.where(y[y > 0] > 1, 1, -1)
-    run = rf.flow(X, y, until={"log_time": 9.2}, standardize=True, bias=True, width=50, slope=0.0)
+    run = rf.flow(X, y, until={"log_time": 10.8}, standardize=True, bias=True, width=50, slope=0.0)
     late = [phase for phase in run.phases if phase.name == "late"]
     when = run.events["log_time"]
     crossings = sum(int(((when > phase.log_start) & (when <= phase.log_end)).sum()) for phase in late)
