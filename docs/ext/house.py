@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxRole
 
 import reluflow
 
-_ID = re.compile(r"(?<![\w-])(?:PL|ML|SBG|LL|C)-[A-Z](?:[\w.]*[\w*'])?(?![\w-])")
+_ID = re.compile(r"(?<![\w-])(?:(?:PL|ML|SBG|LL|C)-[A-Z](?:[\w.]*[\w*'])?|E-[LS]\d+)(?![\w-])")
 
 
 def known_names():
@@ -106,8 +106,45 @@ def _paths(app, docname, source):
         r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: f"{{source}}`{m[1].replace('/', '.')}`", source[0]
     )
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
+    if docname in ("benchmarks", "reproduction/REPRODUCTION"):
+        source[0] = _written(docname, source[0])
     if docname == "index" and not (Path(app.srcdir) / "benchmarks.md").exists():  # `make bench` writes that page
         source[0] = re.sub(r"^.*benchmarks.*\n", "", source[0], flags=re.MULTILINE)
+
+
+_BENCHMARKS = (
+    "What the package costs in time, memory and error, beside the programs that one would use instead. Every target "
+    "stands in the [first table](#targets), those that are missed before the others.\n\n"
+)
+
+
+def _written(docname, text):
+    """Arrange a page that a program wrote for the repository: what it is first, how to add to it last."""
+    if docname == "benchmarks":
+        head, _, rest = text.partition("\n## Add a rival\n")
+        rival, _, results = rest.partition("\n## ")
+        title, _, lead = head.partition("\n\n")
+        if results:
+            text = f"{title}\n\n{_BENCHMARKS}{lead}\n## {results.rstrip()}\n\n## Add a rival\n{rival}"
+    # A number and its unit stay in one line of a cell.
+    return re.sub(
+        r"^\|.*$",
+        lambda row: re.sub(r"(?<=\d) (?=(?:s|min|h|MB)\b)", "\N{NO-BREAK SPACE}", row[0]),
+        text,
+        flags=re.MULTILINE,
+    )
+
+
+_PICTURE = re.compile(r'(<a\b[^>]*>\s*)?(<img\b[^>]*\bsrc="([^"]*_images/[^"]+)"[^>]*>)')
+
+
+def _pictures(app, pagename, templatename, context, doctree):  # noqa: ARG001
+    """Let a picture be opened by itself: on a telephone most are too small beside each other."""
+    if pagename not in ("index", "auto_gallery/index") and "body" in context:
+        context["body"] = _PICTURE.sub(
+            lambda found: found[0] if found[1] else f'<a class="picture" href="{found[3]}">{found[2]}</a>',
+            context["body"],
+        )
 
 
 _BACK = re.compile(r'(<a class="viewcode-back" href="([^"#]*)#)([^"]+)"')
@@ -154,5 +191,6 @@ def setup(app):
     app.connect("missing-reference", _quiet)
     app.connect("source-read", _paths)
     app.connect("html-page-context", _back)
+    app.connect("html-page-context", _pictures)
     app.connect("env-updated", _all_code)
     return {"parallel_read_safe": True}
