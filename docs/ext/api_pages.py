@@ -6,6 +6,18 @@ from pathlib import Path
 
 import reluflow
 
+#: What the names of a group are for.
+_LEADS = {
+    "Data and problems": "Points with labels, networks, and both together: everything begins with one of these.",
+    "What theory says": "Which theorems apply to a problem, what they promise, and whether a run kept the promises.",
+    "Training": "A network as it learns: by the gradient flow, to its limit, or in steps as in practice.",
+    "Margins": "How wide a separator, a neuron or a network can be on given data, each answer with a proof of its own.",
+    "Sectors": "The geometry that small neurons move in: which samples a direction sees, and where it is pulled.",
+    "Many problems": "The same question over ranges of parameters, kept row by row and drawn.",
+    "Time": "How long something may take.",
+    "Errors": "What is raised when an answer cannot be given, and what was found until then.",
+}
+
 
 def _directive(full, value):
     kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "py:data"
@@ -37,12 +49,13 @@ def pages():
     """Return the pages by name: one for each group of the table, one for each package with the rest of its names."""
     index = [
         *_title("API"),
-        "``import reluflow as rf``; each name below is ``rf.name``. Each has an example that is run.",
+        "After ``import reluflow as rf`` each name below is ``rf.name``. Each has an example that is run by the",
+        "tests; there the name stands by itself, as after ``from reluflow import explain``.",
         "",
     ]
     found, groups = {}, []
     for title, names in reluflow._NAMES.items():
-        page = [*_title(title)]
+        page = [*_title(title), _LEADS[title], ""]
         index += [f":doc:`{title} <{_file(title)}>`", "", ".. list-table::", "   :widths: 30 70", ""]
         for name, (_, line) in names.items():
             index += [f"   * - :obj:`~reluflow.{name}`", f"     - {line}"]
@@ -52,7 +65,7 @@ def pages():
         found[_file(title)] = "\n".join(page)
         groups.append(_file(title))
     index += [
-        "The rest, for specialists: what the verbs return, and the parts they are made of.",
+        "The rest, for specialists: what the functions above return, and the parts they are made of.",
         "",
         ".. list-table::",
         "   :widths: 30 70",

@@ -71,7 +71,7 @@ class Ids(SphinxPostTransform):
         for node in list(self.document.findall(nodes.reference)):
             if node.get("house_source") and not node["refuri"].startswith(".."):
                 node["refuri"] = "../" * here.count("/") + node["refuri"]
-        if here.startswith(("theory/", "auto_gallery/sg_", "auto_gallery/index")):
+        if here.startswith(("auto_gallery/sg_", "auto_gallery/index")):
             return
         for text in list(self.document.findall(nodes.Text)):
             parents = set()
@@ -88,6 +88,32 @@ class Ids(SphinxPostTransform):
                 page, anchor = known[found[0]]
                 pieces += [nodes.Text(text[at : found.start()])]
                 uri = f"{relative(here, page)}#{anchor}"
+                pieces += [nodes.reference(found[0], found[0], refuri=uri, internal=True, classes=["claim"])]
+                at = found.end()
+            if pieces:
+                text.parent.replace(text, [*pieces, nodes.Text(text[at:])])
+
+
+class Types(SphinxPostTransform):
+    """Link the classes that parameters and results are said to be to their place in the API pages."""
+
+    default_priority = 810
+
+    def run(self, **_):
+        """Go through the terms of the lists of parameters and results."""
+        here, objects = self.env.docname, self.env.domains["py"].objects
+        if not here.startswith("api/"):
+            return
+        for text in [text for term in self.document.findall(nodes.term) for text in term.findall(nodes.Text)]:
+            if isinstance(text.parent, nodes.reference):
+                continue
+            pieces, at = [], 0
+            for found in re.finditer(r"\b[A-Z]\w+", text):
+                entry = objects.get(House.names.get(found[0], ""))
+                if entry is None:
+                    continue
+                uri = f"{self.app.builder.get_relative_uri(here, entry.docname)}#{entry.node_id}"
+                pieces += [nodes.Text(text[at : found.start()])]
                 pieces += [nodes.reference(found[0], found[0], refuri=uri, internal=True, classes=["claim"])]
                 at = found.end()
             if pieces:
@@ -188,6 +214,7 @@ def setup(app):
     app.add_role("house", House())
     app.add_role("source", Source())
     app.add_post_transform(Ids)
+    app.add_post_transform(Types)
     app.connect("missing-reference", _quiet)
     app.connect("source-read", _paths)
     app.connect("html-page-context", _back)
