@@ -36,9 +36,10 @@ def literal(text):
     return re.sub(r"([*`_|\\])", r"\\\1", str(text))
 
 
-def _raised(role, text):
+def _raised(role, text, markdown):
     text = re.sub("|".join(_GREEK), lambda found: _GREEK[found[0]], text)
-    return rf"\ :{role}:`{literal(text.replace('+-', '±').replace('-', '−').replace(chr(39), '′'))}`\ "
+    text = literal(text.replace("+-", "±").replace("-", "−").replace("'", "′"))
+    return f"<{role}>{text}</{role}>" if markdown else rf"\ :{role}:`{text}`\ "
 
 
 def _in_formula(found):
@@ -47,28 +48,39 @@ def _in_formula(found):
     return len(word) < 2 or word in _GREEK or word == "sum"
 
 
-def _replaced(found):
+def _replaced(found, markdown):
     kind = found.groupdict()
     if kind["id"] or ((kind["sub"] or kind["plain"] == "'") and not _in_formula(found)):
         return literal(found[0])
     if kind["sub"]:
-        return _raised("sub", kind["sub"])
+        return _raised("sub", kind["sub"], markdown)
     if kind["signed"]:
-        return _GREEK.get(kind["signed"], kind["signed"]) + _raised("sub", kind["sign"])
+        return _GREEK.get(kind["signed"], kind["signed"]) + _raised("sub", kind["sign"], markdown)
     if kind["greek"]:
         return _GREEK[kind["greek"]]
     if kind["plain"]:
         return _PLAIN[kind["plain"]]
-    return _raised("sup", kind["bracket"] or kind["sup"])
+    return _raised("sup", kind["bracket"] or kind["sup"], markdown)
 
 
-def typeset(text):
-    """Write text with formulas in it as reStructuredText; ids of claims stay as they are."""
+def typeset(text, *, markdown=False):
+    """Write text with formulas in it as reStructuredText, or as Markdown; ids of claims stay as they are."""
     text, parts, at = str(text), [], 0
     for found in _TOKEN.finditer(text):
-        parts += [literal(text[at : found.start()]), _replaced(found)]
+        parts += [literal(text[at : found.start()]), _replaced(found, markdown)]
         at = found.end()
     return "".join([*parts, literal(text[at:])])
+
+
+def typeset_row(row):
+    """Set the formulas of a row of a Markdown table, except in cells with links or code."""
+    cells = re.split(r"(?<!\\)\|", row)
+    return "|".join(
+        cell
+        if "](" in cell or "`" in cell or set(cell) <= set("-: ")
+        else typeset(cell.replace("\\|", "|"), markdown=True)
+        for cell in cells
+    )
 
 
 _ALL = {

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
+from formulas import typeset_row
 from sphinx import addnodes
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -132,12 +133,17 @@ def _paths(app, docname, source):
         r"\[[^\]]*\]\(\.\./src/([\w/]+)\.py\)", lambda m: f"{{source}}`{m[1].replace('/', '.')}`", source[0]
     )
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
+    if docname == "coverage":
+        title, _, rest = source[0].partition("\n\n")
+        rows = re.sub(r"^\|.*$", lambda row: typeset_row(row[0]), rest, flags=re.MULTILINE)
+        source[0] = f"{title}\n\n{_COVERAGE}{rows}"
     if docname in ("benchmarks", "reproduction/REPRODUCTION"):
         source[0] = _written(docname, source[0])
     if docname == "index" and not (Path(app.srcdir) / "benchmarks.md").exists():  # `make bench` writes that page
         source[0] = re.sub(r"^.*benchmarks.*\n", "", source[0], flags=re.MULTILINE)
 
 
+_COVERAGE = "Every statement of the four papers in one table: what is done about it, and what would refute it.\n\n"
 _BENCHMARKS = (
     "What the package costs in time, memory and error, beside the programs that one would use instead. Every target "
     "stands in the [first table](#targets), those that are missed before the others.\n\n"
@@ -152,6 +158,7 @@ def _written(docname, text):
         title, _, lead = head.partition("\n\n")
         if results:
             text = f"{title}\n\n{_BENCHMARKS}{lead}\n## {results.rstrip()}\n\n## Add a rival\n{rival}"
+    text = re.sub(r"(?<!\\)\|w\|(?=\^2)", r"\|w\|", text)
     # A number and its unit stay in one line of a cell.
     return re.sub(
         r"^\|.*$",
@@ -171,6 +178,8 @@ def _pictures(app, pagename, templatename, context, doctree):  # noqa: ARG001
             lambda found: found[0] if found[1] else f'<a class="picture" href="{found[3]}">{found[2]}</a>',
             context["body"],
         )
+    if pagename == "coverage":  # six columns: on a telephone below each other
+        context["body"] = context["body"].replace('<table class="', '<table class="stacked ')
 
 
 _BACK = re.compile(r'(<a class="viewcode-back" href="([^"#]*)#)([^"]+)"')
