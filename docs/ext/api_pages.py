@@ -17,6 +17,16 @@ _LEADS = {
     "Time": "How long something may take.",
     "Errors": "What is raised when an answer cannot be given, and what was found until then.",
 }
+#: What is no class and no function has no docstring.
+_DATA = {
+    "reluflow.data.CONSTRUCTIONS": "The constructions by name, each with its function and where it is from.",
+    "reluflow.data.DRAW": "How a network is drawn where nothing else is said, as :obj:`~reluflow.initialize` takes it.",
+    "reluflow.data.IMAGES": "The sets of images by name, each with the function that reads it.",
+    "reluflow.dynamics.EVENT": "The type of a row of events: log time, neuron, sample, and what happened.",
+    "reluflow.theory.PAPERS": "The papers by the letters that the ids of their statements begin with.",
+    "reluflow.experiments.IDS": "The ids of all experiments, in the order of the papers.",
+    "reluflow.experiments.PAPERS": "The papers by the letters that the ids begin with, and one for checks of our own.",
+}
 
 
 def _directive(full, value):
@@ -24,6 +34,8 @@ def _directive(full, value):
     if inspect.isclass(value) and issubclass(value, BaseException):
         kind = "autoexception"
     lines = [f".. {kind}:: {full}"]
+    if kind == "py:data":
+        lines += ["", f"   {_DATA[full]}"]
     if kind == "autoclass":
         lines += ["   :members:"]
         if full.startswith("reluflow.learn."):  # what scikit-learn's classes bring is described there
@@ -60,7 +72,8 @@ def pages():
         for name, (_, line) in names.items():
             index += [f"   * - :obj:`~reluflow.{name}`", f"     - {line}"]
             page += [*_title(name)[:1], "-" * len(name), "", *_directive(f"reluflow.{name}", getattr(reluflow, name))]
-            page += _gallery(f"reluflow.{name}")
+            if title != "Errors":
+                page += _gallery(f"reluflow.{name}")
         index += [""]
         found[_file(title)] = "\n".join(page)
         groups.append(_file(title))
@@ -115,7 +128,13 @@ def _write(app):
             file.write_text(text, encoding="utf-8")
 
 
+def _skip(app, what, name, obj, skip, options):  # noqa: ARG001
+    """Leave out fields of named tuples that say nothing of themselves; the class lists them."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app):
     """Write the pages before they are read."""
     app.connect("builder-inited", _write)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True}

@@ -105,7 +105,8 @@ class Types(SphinxPostTransform):
         here, objects = self.env.docname, self.env.domains["py"].objects
         if not here.startswith("api/"):
             return
-        for text in [text for term in self.document.findall(nodes.term) for text in term.findall(nodes.Text)]:
+        terms = [*self.document.findall(nodes.term), *self.document.findall(nodes.classifier)]
+        for text in [text for term in terms for text in term.findall(nodes.Text)]:
             if isinstance(text.parent, nodes.reference):
                 continue
             pieces, at = [], 0
@@ -168,6 +169,8 @@ def _written(docname, text):
     )
 
 
+_NAME = re.compile(r'(?<=<span class="pre">)[^<>\s]{16,}(?=</span>)')
+_JOINT = re.compile(r"(?<=\w)([./_]|::)(?=\w)")
 _PICTURE = re.compile(r'(<a\b[^>]*>\s*)?(<img\b[^>]*\bsrc="([^"]*_images/[^"]+)"[^>]*>)')
 
 
@@ -178,6 +181,8 @@ def _pictures(app, pagename, templatename, context, doctree):  # noqa: ARG001
             lambda found: found[0] if found[1] else f'<a class="picture" href="{found[3]}">{found[2]}</a>',
             context["body"],
         )
+    if "body" in context:  # long names break where they have joints
+        context["body"] = _NAME.sub(lambda name: _JOINT.sub(r"\1<wbr>", name[0]), context["body"])
     if pagename == "coverage":  # six columns: on a telephone below each other
         context["body"] = context["body"].replace('<table class="', '<table class="stacked ')
 
