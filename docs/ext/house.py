@@ -82,17 +82,17 @@ class Ids(SphinxPostTransform):
                 up = up.parent
             if parents & {nodes.reference, nodes.title, nodes.literal_block, nodes.raw, addnodes.desc_signature}:
                 continue
-            pieces, at = [], 0
-            for found in _ID.finditer(text):
+            pieces, at, said = [], 0, text.astext()  # without the marks of escapes that the node itself has
+            for found in _ID.finditer(said):
                 if found[0] not in known:
                     continue
                 page, anchor = known[found[0]]
-                pieces += [nodes.Text(text[at : found.start()])]
+                pieces += [nodes.Text(said[at : found.start()])]
                 uri = f"{relative(here, page)}#{anchor}"
                 pieces += [nodes.reference(found[0], found[0], refuri=uri, internal=True, classes=["claim"])]
                 at = found.end()
             if pieces:
-                text.parent.replace(text, [*pieces, nodes.Text(text[at:])])
+                text.parent.replace(text, [*pieces, nodes.Text(said[at:])])
 
 
 class Types(SphinxPostTransform):
@@ -103,6 +103,8 @@ class Types(SphinxPostTransform):
     def run(self, **_):
         """Go through the terms of the lists of parameters and results."""
         here, objects = self.env.docname, self.env.domains["py"].objects
+        if here == "architecture":
+            self._link_literals(here, objects)
         if not here.startswith("api/"):
             return
         terms = [*self.document.findall(nodes.term), *self.document.findall(nodes.classifier)]
@@ -120,6 +122,16 @@ class Types(SphinxPostTransform):
                 at = found.end()
             if pieces:
                 text.parent.replace(text, [*pieces, nodes.Text(text[at:])])
+
+    def _link_literals(self, here, objects):
+        """Link `reluflow.data.load` in the map of the house, where it is written as code."""
+        for code in list(self.document.findall(nodes.literal)):
+            _, part, name = f"{code.astext()}..".split(".")[:3]
+            entry = objects.get(House.names.get(name, ""))
+            if entry is None or part not in reluflow._PARTS or code.astext() != f"reluflow.{part}.{name}":
+                continue
+            uri = f"{self.app.builder.get_relative_uri(here, entry.docname)}#{entry.node_id}"
+            code.parent.replace(code, nodes.reference("", "", code.deepcopy(), refuri=uri, internal=True))
 
 
 def _quiet(app, env, node, contnode):  # noqa: ARG001
@@ -160,6 +172,9 @@ def _written(docname, text):
         if results:
             text = f"{title}\n\n{_BENCHMARKS}{lead}\n## {results.rstrip()}\n\n## Add a rival\n{rival}"
     text = re.sub(r"(?<!\\)\|w\|(?=\^2)", r"\|w\|", text)
+    if docname.startswith("reproduction"):
+        for typed, sign in ((">=", "≥"), ("<=", "≤"), ("+-", "±")):
+            text = re.sub(rf"(?<=[\s(]){re.escape(typed)}(?=[\s\d])", sign, text)
     # A number and its unit stay in one line of a cell.
     return re.sub(
         r"^\|.*$",
@@ -169,9 +184,15 @@ def _written(docname, text):
     )
 
 
-_NAME = re.compile(r'(?<=<span class="pre">)[^<>\s]{16,}(?=</span>)')
+_CELL, _NAME = re.compile(r"<td\b.*?</td>", re.DOTALL), re.compile(r'(?<=<span class="pre">)[^<>\s]+(?=</span>)')
 _JOINT = re.compile(r"(?<=\w)([./_]|::)(?=\w)")
+_JUDGED = re.compile(r'<table class="([^"]*)">(?=\s*<thead>\s*<tr[^>]*>\s*<th[^>]*><p>claim</p>)')
 _PICTURE = re.compile(r'(<a\b[^>]*>\s*)?(<img\b[^>]*\bsrc="([^"]*_images/[^"]+)"[^>]*>)')
+
+
+def _jointed(text, least):
+    """Let names of at least so many letters break between their parts."""
+    return _NAME.sub(lambda name: _JOINT.sub(r"\1<wbr>", name[0]) if len(name[0]) >= least else name[0], text)
 
 
 def _pictures(app, pagename, templatename, context, doctree):  # noqa: ARG001
@@ -182,9 +203,11 @@ def _pictures(app, pagename, templatename, context, doctree):  # noqa: ARG001
             context["body"],
         )
     if "body" in context:  # long names break where they have joints
-        context["body"] = _NAME.sub(lambda name: _JOINT.sub(r"\1<wbr>", name[0]), context["body"])
-    if pagename == "coverage":  # six columns: on a telephone below each other
+        context["body"] = _CELL.sub(lambda cell: _jointed(cell[0], 16), _jointed(context["body"], 40))
+    if pagename == "coverage":  # on a telephone six columns stand below each other
         context["body"] = context["body"].replace('<table class="', '<table class="stacked ')
+    if pagename.startswith("reproduction/"):  # and so do expectations
+        context["body"] = _JUDGED.sub(r'<table class="stacked judged \1">', context["body"])
 
 
 _BACK = re.compile(r'(<a class="viewcode-back" href="([^"#]*)#)([^"]+)"')
