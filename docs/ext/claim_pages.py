@@ -46,8 +46,8 @@ _HEADS = {
     "fast the loss falls afterwards.",
     "SBG": "The second layer is frozen. How many steps SGD needs, when clustered neurons make a linear classifier, and "
     "which convex program they end at.",
-    "LL": "Where the flow ends in direction: KKT points always, the linear max-margin one on symmetric data, and "
-    "a linear one that is far from optimal on others.",
+    "LL": "Where the direction of the flow ends: always where the margin cannot grow any more to first order (a KKT "
+    "point), on symmetric data at the linear classifier of largest margin, on others at a linear one that is far from optimal.",
 }
 _WORDS = {
     "checked": "whether its conditions hold for a given problem",
@@ -124,21 +124,26 @@ def _shown(one):
     return title, finding, told
 
 
+def _item(text):
+    """Write the text of a bullet; "(a) ..." is no list in it."""
+    return re.sub(r"^(?=\(\w\))", r"\\", typeset(text))
+
+
 def _conditions(finding):
     lines = []
     for item in finding.conditions:
         why = f": {typeset(item.why.rstrip('.'))}" if item.why and item.holds is not True else ""
         if item.assumed:
-            lines.append(f"- {typeset(item.name)}: *assumed*{why or ', nobody can check it'}.")
+            lines.append(f"- {_item(item.name)}: *assumed*{why or ', nobody can check it'}.")
             continue
         verdict = {True: "holds", False: "fails", None: "undecided"}[item.holds]
         only = "" if item.decides else ", shown for comparison, decides nothing"
-        lines.append(f"- {typeset(item.name)}: *{verdict} ({item.evidence}){only}*{why}.")
+        lines.append(f"- {_item(item.name)}: *{verdict} ({item.evidence}){only}*{why}.")
     return lines
 
 
 def _name(name):
-    return f"``{name}``" if name.isidentifier() else typeset(name)
+    return f"``{name}``" if name.isidentifier() else _item(name)
 
 
 def _numbers(told):
