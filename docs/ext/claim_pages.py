@@ -47,7 +47,8 @@ _HEADS = {
     "SBG": "The second layer is frozen. How many steps SGD needs, when clustered neurons make a linear classifier, and "
     "which convex program they end at.",
     "LL": "Where the direction of the flow ends: always where the margin cannot grow any more to first order (a KKT "
-    "point), on symmetric data at the linear classifier of largest margin, on others at a linear one that is far from optimal.",
+    "point), on symmetric data at the linear classifier of largest margin, on others at a linear one that is far from "
+    "optimal.",
 }
 _WORDS = {
     "checked": "whether its conditions hold for a given problem",
