@@ -131,7 +131,8 @@ def _targets(document: dict[str, Any]) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: row["met"]):
         came = "not measured" if row["value"] is None else f"{number(row['value'])}{row['unit']}"
         bound = f"{'≤' if row['bound'] == '<=' else '≥'} {number(row['limit'])}{row['unit']}"
-        yield f"| {'met' if row['met'] else '**MISSED**'} | {row['what']} | {came} | {bound} | {row['note']} |"
+        what = row["what"].replace("|", r"\|")  # a^2 - |w|^2 in a cell
+        yield f"| {'met' if row['met'] else '**MISSED**'} | {what} | {came} | {bound} | {row['note']} |"
     yield ""
 
 

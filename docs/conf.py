@@ -29,6 +29,7 @@ extensions = [
 ]
 nitpicky = True
 default_role = "house"  # `name` in a docstring: a link where the name is known, code where it is not
+smartquotes = False  # PL-T1' is an id, and W' a matrix
 exclude_patterns = ["_build", "reproduction/index.html", "sweep/hinted", "gallery", "auto_gallery/*.ipynb"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline"]

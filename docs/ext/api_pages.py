@@ -6,12 +6,36 @@ from pathlib import Path
 
 import reluflow
 
+#: What the names of a group are for.
+_LEADS = {
+    "Data and problems": "Points with labels, networks, and both together: everything begins with one of these.",
+    "What theory says": "Which theorems apply to a problem, what they promise, and whether a run kept the promises.",
+    "Training": "A network as it learns: by the gradient flow, to its limit, or in steps as in practice.",
+    "Margins": "How wide a separator, a neuron or a network can be on given data, each answer with a proof of its own.",
+    "Sectors": "The geometry that small neurons move in: which samples a direction sees, and where it is pulled.",
+    "Many problems": "The same question over ranges of parameters, kept row by row and drawn.",
+    "Time": "How long something may take.",
+    "Errors": "What is raised when an answer cannot be given, and what was found until then.",
+}
+#: What is no class and no function has no docstring.
+_DATA = {
+    "reluflow.data.CONSTRUCTIONS": "The constructions by name, each with its function and where it is from.",
+    "reluflow.data.DRAW": "How a network is drawn where nothing else is said, as :obj:`~reluflow.initialize` takes it.",
+    "reluflow.data.IMAGES": "The sets of images by name, each with the function that reads it.",
+    "reluflow.dynamics.EVENT": "The type of a row of events: log time, neuron, sample, and what happened.",
+    "reluflow.theory.PAPERS": "The papers by the letters that the ids of their statements begin with.",
+    "reluflow.experiments.IDS": "The ids of all experiments, in the order of the papers.",
+    "reluflow.experiments.PAPERS": "The papers by the letters that the ids begin with, and one for checks of our own.",
+}
+
 
 def _directive(full, value):
     kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "py:data"
     if inspect.isclass(value) and issubclass(value, BaseException):
         kind = "autoexception"
     lines = [f".. {kind}:: {full}"]
+    if kind == "py:data":
+        lines += ["", f"   {_DATA[full]}"]
     if kind == "autoclass":
         lines += ["   :members:"]
         if full.startswith("reluflow.learn."):  # what scikit-learn's classes bring is described there
@@ -37,22 +61,24 @@ def pages():
     """Return the pages by name: one for each group of the table, one for each package with the rest of its names."""
     index = [
         *_title("API"),
-        "``import reluflow as rf``; each name below is ``rf.name``. Each has an example that is run.",
+        "After ``import reluflow as rf`` each name below is ``rf.name``. Each has an example that is run by the",
+        "tests; there the name stands by itself, as after ``from reluflow import explain``.",
         "",
     ]
     found, groups = {}, []
     for title, names in reluflow._NAMES.items():
-        page = [*_title(title)]
+        page = [*_title(title), _LEADS[title], ""]
         index += [f":doc:`{title} <{_file(title)}>`", "", ".. list-table::", "   :widths: 30 70", ""]
         for name, (_, line) in names.items():
             index += [f"   * - :obj:`~reluflow.{name}`", f"     - {line}"]
             page += [*_title(name)[:1], "-" * len(name), "", *_directive(f"reluflow.{name}", getattr(reluflow, name))]
-            page += _gallery(f"reluflow.{name}")
+            if title != "Errors":
+                page += _gallery(f"reluflow.{name}")
         index += [""]
         found[_file(title)] = "\n".join(page)
         groups.append(_file(title))
     index += [
-        "The rest, for specialists: what the verbs return, and the parts they are made of.",
+        "The rest, for specialists: what the functions above return, and the parts they are made of.",
         "",
         ".. list-table::",
         "   :widths: 30 70",
@@ -102,7 +128,13 @@ def _write(app):
             file.write_text(text, encoding="utf-8")
 
 
+def _skip(app, what, name, obj, skip, options):  # noqa: ARG001
+    """Leave out fields of named tuples that say nothing of themselves; the class lists them."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app):
     """Write the pages before they are read."""
     app.connect("builder-inited", _write)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True}

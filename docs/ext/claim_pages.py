@@ -9,20 +9,29 @@ import re
 from functools import cache
 from pathlib import Path
 
+from formulas import SYMBOLS, typeset
+
 import reluflow as rf
 from reluflow.theory import PAPERS, Facts, claim, claims, corrections, errata_of, statements
 from reluflow.theory.references import BIBTEX
 
 #: Small problems, one for each kind of data and network that a paper speaks of.
 PROBLEMS = {
-    "ML-F6, 10 ReLU neurons": {"source": "ML-F6", "width": 10, "log_scale": -3000},
-    "EX3, 10 ReLU neurons": {"source": "EX3", "width": 10, "log_scale": -3000},
-    "D1, 6 neurons of slope 0.5": {"source": "D1", "width": 6, "slope": 0.5, "log_scale": -30},
-    "D1, 2 neurons of slope 0.5": {"source": "D1", "width": 2, "slope": 0.5, "log_scale": -30, "seed": 1},
-    "D5, 6 neurons of slope 0.5": {"source": "D5", "width": 6, "slope": 0.5, "log_scale": -30},
-    "D5, one neuron of slope 0.5": {"source": "D5", "width": 1, "slope": 0.5, "log_scale": -30},
-    "D6, 6 neurons of slope 0.5": {"source": "D6", "width": 6, "slope": 0.5, "log_scale": -30},
-    "D2, 4 neurons of slope 0.25, second layer frozen": {
+    "ML-F6 with 10 ReLU neurons": {"source": "ML-F6", "width": 10, "log_scale": -3000},
+    "ML-F6 with 10 ReLU neurons of size e^-1000000": {"source": "ML-F6", "width": 10, "log_scale": -1e6},
+    "EX3 with 10 ReLU neurons": {"source": "EX3", "width": 10, "log_scale": -3000},
+    "D1 with 6 neurons of slope 0.5": {"source": "D1", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D1 with 2 neurons of slope 0.5": {"source": "D1", "width": 2, "slope": 0.5, "log_scale": -30, "seed": 4},
+    "D5 with 6 neurons of slope 0.5": {"source": "D5", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D5, labels exchanged, with 6 neurons of slope 0.5": {
+        "source": rf.Dataset(rf.example("D5").data.X, -rf.example("D5").data.y),
+        "width": 6,
+        "slope": 0.5,
+        "log_scale": -30,
+    },
+    "D5 with one neuron of slope 0.5": {"source": "D5", "width": 1, "slope": 0.5, "log_scale": -30, "seed": 5},
+    "D6 with 6 neurons of slope 0.5": {"source": "D6", "width": 6, "slope": 0.5, "log_scale": -30},
+    "D2 with 4 neurons of slope 0.25, second layer frozen": {
         "source": "D2",
         "width": 4,
         "slope": 0.25,
@@ -37,20 +46,48 @@ _HEADS = {
     "fast the loss falls afterwards.",
     "SBG": "The second layer is frozen. How many steps SGD needs, when clustered neurons make a linear classifier, and "
     "which convex program they end at.",
-    "LL": "Where the flow ends in direction: KKT points always, the linear max-margin one on symmetric data, and "
-    "a linear one that is far from optimal on others.",
+    "LL": "Where the direction of the flow ends: always where the margin cannot grow any more to first order (a KKT "
+    "point), on symmetric data at the linear classifier of largest margin, on others at a linear one that is far from "
+    "optimal.",
 }
 _WORDS = {
-    "checked": "its conditions, for a given problem",
-    "predicted": "what it promises",
+    "checked": "whether its conditions hold for a given problem",
+    "predicted": "what it promises there",
     "bounded": "its constants",
     "monitored": "whether a run kept it",
 }
+#: Claims whose class is not named in words that a heading can use.
+_TITLES = {
+    "PL-D2": "max-margin pair",
+    "PL-T1p": "each class gets a neuron",
+    "ML-A2": "no start on the wrong ray",
+    "ML-DT": "dwell time",
+    "ML-DT'": "dwell time, sharper",
+    "ML-T1a'": "alignment time, sharper",
+    "ML-P1": "the positive class gets a neuron",
+    "SBG-T4.1": "steps of SGD",
+    "SBG-T5.1": "clustered neurons are linear",
+    "SBG-D6.2": "agreement regimes",
+    "SBG-T6.1": "agreeing neurons converge",
+    "SBG-L1": "Lipschitz constant",
+    "LL-A4.5": "no sample orthogonal to the mean",
+    "LL-L5.2": "phase one is linear",
+    "LL-A.3": "positive neurons grow faster",
+    "LL-A.8": "negative neurons grow faster",
+    "LL-A.5": "negative outputs gain too little",
+    "LL-A.5*": "the same, as the proof needs it",
+    "LL-A.9": "positive outputs gain too little",
+    "LL-A.9*": "the same, as the proof needs it",
+    "LL-T4.3": "limit on symmetric data",
+    "LL-TA.7": "limit of one positive neuron",
+    "LL-TA.10": "limit of one negative neuron",
+}
 
 
-def _rst(text):
-    """Write plain text so that nothing in it is markup."""
-    return re.sub(r"([*`_|\\])", r"\\\1", str(text))
+def _title(one):
+    """Return the name of a claim in words: that of its class, if no other is given."""
+    words = re.findall(r"KKT|ReLU|[A-Z][a-z]*", type(one).__name__)
+    return _TITLES.get(one.id, " ".join(word if word in ("KKT", "ReLU") else word.lower() for word in words))
 
 
 def _slug(name):
@@ -88,43 +125,51 @@ def _shown(one):
     return title, finding, told
 
 
+def _item(text):
+    """Write the text of a bullet; "(a) ..." is no list in it."""
+    return re.sub(r"^(?=\(\w\))", r"\\", typeset(text))
+
+
 def _conditions(finding):
     lines = []
     for item in finding.conditions:
-        verdict = (
-            "assumed: nobody can check it"
-            if item.assumed
-            else ({True: "holds", False: "fails", None: "undecided"}[item.holds] + f" ({item.evidence})")
-        )
-        why = f" {_rst(item.why)}" if item.why and item.holds is not True else ""
-        only = "" if item.decides else "; shown for comparison, decides nothing"
-        lines.append(f"- {_rst(item.name)}: *{verdict}{only}*.{why}")
+        why = f": {typeset(item.why.rstrip('.'))}" if item.why and item.holds is not True else ""
+        if item.assumed:
+            lines.append(f"- {_item(item.name)}: *assumed*{why or ', nobody can check it'}.")
+            continue
+        verdict = {True: "holds", False: "fails", None: "undecided"}[item.holds]
+        only = "" if item.decides else ", shown for comparison, decides nothing"
+        lines.append(f"- {_item(item.name)}: *{verdict} ({item.evidence}){only}*{why}.")
     return lines
+
+
+def _name(name):
+    return f"``{name}``" if name.isidentifier() else _item(name)
 
 
 def _numbers(told):
     lines = []
     for one in told:
-        lines += [f"- {_rst(one.text)}"] * (one.text != claim(one.claim).statement)
-        values = ", ".join(f"``{name}`` = {value:.6g}" for name, value in list(one.bounds.items())[:12])
-        lines += [f"- {values}{', ...' if len(one.bounds) > 12 else ''}"] * bool(values)
+        lines += [f"- {typeset(one.text)}"] * (one.text != claim(one.claim).statement)
+        values = "; ".join(f"{_name(name)} = {value:.6g}" for name, value in list(one.bounds.items())[:12])
+        lines += [f"- {values}{'; ...' if len(one.bounds) > 12 else ''}"] * bool(values)
     return lines
 
 
 def describe(one):
     """Write what stands at the place of a claim."""
     title, finding, told = _shown(one)
-    status = ", ".join(_WORDS[word] for word in one.status())
-    applies = {True: "It applies.", False: "It does not apply.", None: "Whether it applies stays undecided."}
-    lines = [f"Covers also {', '.join(map(_rst, one.also))}.", ""] if one.also else []
-    lines += [f"**We compute** {status}.", "", f"**Refuted by** {_rst(one.falsifier.rstrip('.'))}.", ""]
-    lines += [f"**Conditions**, as they are answered for {_rst(title)}:", "", *_conditions(finding), ""]
-    lines += [applies[finding.applies], ""]
+    *some, last = (_WORDS[word] for word in one.status())
+    status = f"{', '.join(some)} and {last}" if some else last
+    applies = {True: "it applies", False: "it does not apply", None: "whether it applies stays undecided"}
+    lines = [f"Covers also {', '.join(map(typeset, one.also))}.", ""] if one.also else []
+    lines += [f"**We compute** {status}.", "", f"**Refuted by** {typeset(one.falsifier.rstrip('.'))}.", ""]
+    lines += [f"**Conditions** on {typeset(title)}: {applies[finding.applies]}.", "", *_conditions(finding), ""]
     numbers = _numbers(told)
     if numbers:
         lines += ["**Promise and constants** there:", "", *numbers, ""]
     for erratum in corrections(one.id):
-        lines += [f"**Correction** :ref:`{_rst(erratum.id)} <{_slug(erratum.id)}>`: {_rst(erratum.text)}", ""]
+        lines += [f"**Correction** :ref:`{typeset(erratum.id)} <{_slug(erratum.id)}>`: {typeset(erratum.text)}", ""]
     lines += [f"The test that would notice: ``{one.test}``.", ""]
     return lines
 
@@ -135,28 +180,38 @@ def _heading(text, mark):
 
 def page(paper):
     """Write the page of a paper."""
-    lines = [*_heading(PAPERS[paper], "="), _rst(_HEADS[paper]), ""]
+    lines = [*_heading(PAPERS[paper], "="), typeset(_HEADS[paper]), ""]
     lines += [
         "Every statement is an object of :mod:`reluflow.theory`: it says under which conditions it holds, what it then",
         "promises, and whether a run kept the promise. Conditions and constants below are what the object answers for",
         "the small problem named with them; :func:`reluflow.check` and :func:`reluflow.predict` answer for yours.",
+        'The data sets of these problems are built in: ``rf.example("D5")``, all of them in ``reluflow data list``.',
+        "",
+        *_heading("Symbols and words", "-"),
+        ".. list-table::",
+        "   :class: symbols",
+        "   :widths: 22 78",
         "",
     ]
+    for symbol, meaning in SYMBOLS[paper].items():
+        lines += [f"   * - {typeset(symbol)}", f"     - {typeset(meaning)}"]
+    lines += [""]
     by_id = {one.id: one for one in claims(paper)}
     for one in statements(paper):
-        lines += [f".. _{_slug(one.id)}:", "", *_heading(_rst(one.id), "-")]
+        name = f": {_title(by_id[one.id])}" if one.id in by_id else ""
+        lines += [f".. _{_slug(one.id)}:", "", *_heading(typeset(one.id) + name, "-")]
         if one.id in by_id:
             kind = type(by_id[one.id])
-            lines += [".. rst-class:: claim-statement", "", _rst(one.statement), "", ".. container:: claim-box", ""]
+            lines += [".. rst-class:: claim-statement", "", typeset(one.statement), "", ".. container:: claim-box", ""]
             lines += [f"   .. autoclass:: {kind.__module__}.{kind.__qualname__}", "      :no-undoc-members:", ""]
         else:
-            lines += [f"*Not computable*: {_rst(one.refuted_by)}", ""]
+            lines += [f"*Not computable*: {typeset(one.refuted_by)}", ""]
     lines += _heading("Corrections", "-")
     lines += ["Where both readings can be computed both are shown, and the corrected one decides.", ""]
     for one in errata_of(paper):
-        about = ", ".join(f":ref:`{_rst(name)} <{_slug(claim(name).id)}>`" for name in one.claims)
+        about = ", ".join(f":ref:`{typeset(name)} <{_slug(claim(name).id)}>`" for name in one.claims)
         lines += [f".. _{_slug(one.id)}:", "", f".. rubric:: {one.id}", ""]
-        lines += [_rst(one.text) + (f" ({about})" if about else ""), ""]
+        lines += [typeset(one.text) + (f" ({about})" if about else ""), ""]
     lines += [*_heading("Cite", "-"), ".. code-block:: bibtex", ""]
     lines += [f"   {line}" for line in BIBTEX[paper].splitlines()] + [""]
     return "\n".join(lines)

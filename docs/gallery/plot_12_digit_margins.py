@@ -39,7 +39,7 @@ for pair in combinations(digits, 2):
 figure, axes = plt.subplots(figsize=(6.6, 5.4), layout="constrained")
 drawn = axes.imshow(margins, cmap="cividis")
 for i, j in zip(*np.nonzero(np.isfinite(margins)), strict=True):
-    dark = margins[i, j] < np.nanmean(margins)
+    dark = np.dot(drawn.cmap(drawn.norm(margins[i, j]))[:3], (0.21, 0.72, 0.07)) < 0.46  # by how light the cell is
     axes.text(
         j, i, f"{100 * margins[i, j]:.0f}", ha="center", va="center", color="white" if dark else "black", fontsize=9
     )

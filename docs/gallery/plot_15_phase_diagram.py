@@ -43,7 +43,9 @@ figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 drawn = axes.pcolormesh(share, cmap="cividis", vmin=0, vmax=1, edgecolors="white", lw=0.5)
 for j, i in np.ndindex(share.shape):
     colour = "white" if share[j, i] < 0.5 else "black"
-    axes.text(i + 0.5, j + 0.5, f"{100 * share[j, i]:.0f}", ha="center", va="center", color=colour, fontsize=9)
+    box = {"facecolor": drawn.cmap(share[j, i]), "edgecolor": "none", "pad": 1.5}  # the line passes behind the number
+    number = f"{100 * share[j, i]:.0f}"
+    axes.text(i + 0.5, j + 0.5, number, ha="center", va="center", color=colour, fontsize=9, bbox=box)
 at = np.interp(2 * np.array(places[1]), places[0], np.arange(len(places[0])) + 0.5)
 axes.plot(at, np.arange(len(places[1])) + 0.5, color="#D55E00", lw=3, label="n = 2 d", zorder=2)  # below the numbers
 axes.set_xticks(np.arange(len(places[0])) + 0.5, places[0])

@@ -6,6 +6,7 @@ Whether the site builds without a warning is asked by `make docs`; here is what 
 import re
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(not EXTENSIONS.exists(), reason="the site is not
 def _path(monkeypatch):
     monkeypatch.syspath_prepend(str(EXTENSIONS))
     yield
-    for name in ("api_pages", "claim_pages", "links"):
+    for name in ("api_pages", "claim_pages", "formulas", "links"):
         sys.modules.pop(name, None)
 
 
@@ -63,6 +64,46 @@ def test_what_a_claim_says_of_itself_is_shown():
     assert "as corrected" in text
     assert "E-L7" in text
     assert rf.theory.claim("LL-A.9").test in text
+
+
+def test_formulas_are_set_and_names_are_left_alone():
+    from formulas import typeset
+
+    def plain(text):
+        marks = {"sub": "_", "sup": "^"}
+        return re.sub(r":(sub|sup):", lambda found: marks[found[1]], typeset(text)).replace("\\", "").replace(" ", "")
+
+    assert plain("a_j^2 >= mu+") == "a_`j`^`2`≥μ_`+`"
+    assert plain("(w-u).x and w_+-.x_i") == "(w-u)·xandw_`±`·x_`i`"
+    assert plain("f_W'(x), t_1', L'") == "f_`W′`(x),t_`1`′,L′"
+    assert plain("limsup_stable_rank of LL-A.5*, 'for ever'") == "limsup_stable_rankofLL-A.5*,'forever'"
+    assert typeset("2^-m+ <= gamma_phi", markdown=True) == "2<sup>−m+</sup> ≤ γ<sub>φ</sub>"
+
+
+def test_letters_and_words_of_a_paper_are_explained_on_its_page():
+    from formulas import SYMBOLS
+
+    for one in rf.theory.claims():
+        known = " ".join(SYMBOLS[one.paper]) + str(SYMBOLS[one.paper])
+        for word in ("mu", "gamma", "zeta_1", "kappa", "xi", "NAR", "PAR", "dead", "ridge", "smoothed margin", "hints"):
+            if re.search(rf"(?<![A-Za-z]){word}(?![A-Za-z])", one.statement):
+                assert word in known, (one.id, word)
+
+
+def test_the_main_theorems_are_shown_where_they_apply():
+    from claim_pages import _shown
+
+    for name in ("PL-T1", "ML-T1a", "SBG-T6.2", "LL-T4.3", "LL-T5.5", "LL-TA.7", "LL-TA.10", "LL-T6.2"):
+        assert _shown(rf.theory.claim(name))[1].applies, name
+
+
+def test_links_to_modules_lead_to_their_code():
+    """Packages and rooms have a place in the API pages; a single module has only the page with its code."""
+    for page in sorted({*EXTENSIONS.parent.glob("*.md"), *EXTENSIONS.parent.glob("howto/*.md")}):
+        for role, name in re.findall(r"\{(py:mod|source)\}`([\w.]+)`", page.read_text(encoding="utf-8")):
+            spec = find_spec(name)
+            assert spec is not None, (page.name, name)
+            assert (spec.submodule_search_locations is not None) == (role == "py:mod"), (page.name, role, name)
 
 
 def test_every_extra_is_described():

@@ -114,6 +114,8 @@ def test_f6(trial):
         doctored[f"premise-{name}"] = put("separable", name, "all", value=NOT_SEPARABLE)
         for part in ("train", "test"):
             doctored[f"{name}-{part}"] = fill("cases", "small", name, part, "mean", value=0.05)
+    for part in ("train", "test"):
+        doctored[f"subset-{part}"] = fill("cases", "subset", "1/7", part, "mean", value=0.05)
     trial("SBG-F6", doctored=doctored)
 
 

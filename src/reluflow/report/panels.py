@@ -49,10 +49,11 @@ def samples(
     size: float = 30.0,
     width: float = 1.5,
     words: tuple[str, str] | None = None,
+    colours: tuple[str, str] = (PLUS, MINUS),
 ) -> None:
     """Draw labelled points of the plane: a blue plus for +1, an orange bar for -1; ``words`` go into the legend."""
     points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    for k, (sign, colour, mark) in enumerate(((1, PLUS, "+"), (-1, MINUS, "_"))):
+    for k, (sign, colour, mark) in enumerate(((1, colours[0], "+"), (-1, colours[1], "_"))):
         at = labels == sign
         look = {"c": colour, "marker": mark, "s": size, "lw": width, "rasterized": at.sum() > _FULL}
         axes.scatter(*points[at].T, zorder=4, label=words[k] if words and at.any() else None, **look)
@@ -141,7 +142,13 @@ def boundary(axes: Any, normal: npt.ArrayLike, offset: float = 0.0, label: str =
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def arrows(axes: Any, W: npt.ArrayLike, signs: npt.ArrayLike, unit: bool = True) -> None:
+def arrows(
+    axes: Any,
+    W: npt.ArrayLike,
+    signs: npt.ArrayLike,
+    unit: bool = True,
+    colours: tuple[str, str] = (PLUS, MINUS),
+) -> None:
     """Draw neurons of the plane as arrows from the origin: solid blue for a > 0, dashed orange for a < 0.
 
     With ``unit`` only their directions, on a dotted circle; neurons that vanish are left out.
@@ -151,7 +158,7 @@ def arrows(axes: Any, W: npt.ArrayLike, signs: npt.ArrayLike, unit: bool = True)
     ends = rows[norms > 0] / (norms[norms > 0, None] if unit else 1.0)
     reach = 1.15 * (1.0 if unit else float(norms.max(initial=0.0)) or 1.0)
     for end, kind in zip(ends, kinds[norms > 0], strict=True):
-        colour, style = {1.0: (PLUS, "-"), -1.0: (MINUS, "--")}.get(float(kind), (REST, ":"))
+        colour, style = {1.0: (colours[0], "-"), -1.0: (colours[1], "--")}.get(float(kind), (REST, ":"))
         arrow = {"arrowstyle": "->", "color": colour, "ls": style, "lw": 1.0, "alpha": 0.7, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", end, (0.0, 0.0), arrowprops=arrow)
     if unit:

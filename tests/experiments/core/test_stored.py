@@ -36,6 +36,22 @@ def test_stored_verdicts_are_those_of_the_checks(name):
         assert any(fnmatchcase(e.key, pattern) for e in judged), f"no expectation is called {pattern}"
 
 
+#: How many figures and tables each paper has, by its captions.
+CAPTIONS = {"PL": {"F": 4, "TAB": 1}, "ML": {"F": 21}, "SBG": {"F": 9}, "LL": {"F": 4, "TAB": 1}}
+
+
+def test_every_figure_and_table_of_the_papers_is_there():
+    found = defaultdict(set)
+    for paper, rest in (name.split("-", 1) for name in IDS):
+        numbers = [int(k) for k in re.findall(r"F(\d+)", rest)]  # F14-F17 are four
+        for k in range(numbers[0], numbers[-1] + 1) if numbers else ():
+            found[paper, "F"].add(k)
+        if table := re.fullmatch(r"TAB(\d+)", rest):
+            found[paper, "TAB"].add(int(table[1]))
+    wanted = {(paper, kind): set(range(1, n + 1)) for paper, has in CAPTIONS.items() for kind, n in has.items()}
+    assert found == wanted
+
+
 def test_figures_of_one_run_hold_the_same_numbers():
     digests = defaultdict(set)
     for name in IDS:

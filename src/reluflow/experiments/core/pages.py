@@ -28,8 +28,8 @@ BASES = {
 _TAGS = {"reported": "", "implied": "theory", "ours": "ours"}
 OUTDATED = "Computed by an earlier version of the code; judged and drawn by this one."
 _ORIGINALS = (
-    "The originals were compared by their text, captions and tables: where a paper shows an outcome only as a picture, "
-    "the cut-off that stands for it is ours, and is said to be."
+    "The originals were compared by their text, captions and tables: where a paper shows an outcome only as a picture "
+    "or says it only in words, the cut-off that stands for it is ours."
 )
 
 
@@ -89,7 +89,7 @@ def _deviations(pages: Sequence[dict[str, Any]], ours: bool) -> list[tuple[str, 
 
 
 def _stray(e: dict[str, str]) -> str:
-    said = f"{e['claim']} Expected {e['expected']}, measured {e['measured']}"
+    said = f"{e['claim'].removesuffix('.')}. Expected {e['expected']}, measured {e['measured']}"
     return f"{said}: {e['why']}" if e["why"] else f"{said}."
 
 

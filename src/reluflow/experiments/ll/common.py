@@ -79,6 +79,16 @@ def stored(net: Network) -> dict[str, Array]:
     return {"W": unit.W, "a": unit.a}
 
 
+def plot_rims(panel: Any) -> None:
+    """Give the marks of a panel a white rim, so that they are seen on any colour."""
+    from matplotlib.collections import PathCollection
+    from matplotlib.patheffects import withStroke
+
+    for drawn in panel.collections:
+        if isinstance(drawn, PathCollection):
+            drawn.set_path_effects([withStroke(linewidth=3.2, foreground="white")])
+
+
 def plot_function(
     net: Mapping[str, Any], slope: float = SLOPE, height: float | None = None
 ) -> Callable[[Array], Array]:

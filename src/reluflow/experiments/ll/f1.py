@@ -121,8 +121,15 @@ def check_one(numbers: Numbers) -> list[Expectation]:
     ]
 
 
-def plot_scales(axes: Any, numbers: Numbers) -> None:
-    """Draw the margin of the limit against the initial scale; marks and colours tell how the flow ends."""
+def plot_scales(
+    axes: Any,
+    numbers: Numbers,
+    lines: tuple[tuple[str, str], tuple[str, str]] = (("black", "-"), (COLOURS[4], "--")),
+) -> None:
+    """Draw the margin of the limit against the initial scale; marks and colours tell how the flow ends.
+
+    ``lines`` are colours and styles of the largest margin and of the other one: those of their boundaries.
+    """
     for k, (kind, words) in enumerate(ENDINGS.items()):
         points = [
             (10.0 ** end["log10_scale"], end["margin"], end["draw"]) for end in numbers["ends"] if end["kind"] == kind
@@ -133,8 +140,8 @@ def plot_scales(axes: Any, numbers: Numbers) -> None:
                 scale * 1.12 ** (draw - 2), margin, marker=MARKS[k], c=COLOURS[k], s=26, lw=1.2, label=words, zorder=3
             )
     low, high = float(numbers["special"]["margin"]), float(numbers["best"]["margin"])
-    axes.axhline(high, color="black", lw=1.0, ls="-")
-    axes.axhline(low, color=COLOURS[4], lw=1.0, ls="--")
+    for level, (colour, style) in zip((high, low), lines, strict=True):
+        axes.axhline(level, color=colour, lw=1.0, ls=style)
     least = min(low, *(end["margin"] for end in numbers["ends"]))
     axes.set(
         xscale="log",

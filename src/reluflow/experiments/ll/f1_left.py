@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...report.panels import boundary, regions, samples, sheet
+from ...report.panels import COLOURS, boundary, regions, samples, sheet
 from ..core.experiment import Expectation, Experiment, Numbers, is_so
 from .common import plot_function
 from .f1 import PARAMETERS, QUICK, UNSTATED, check_common, plot_scales, run
@@ -47,7 +47,7 @@ def plot(numbers: Numbers) -> Figure:
     samples(panel, numbers["X"], numbers["y"], size=70)
     panel.set_title("boundaries, data (+, -)")
     panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
-    plot_scales(axes[0, 1], numbers)
+    plot_scales(axes[0, 1], numbers, ((COLOURS[2], "--"), ("black", "-")))
     return figure
 
 
@@ -56,7 +56,8 @@ EXPERIMENT = Experiment(
     title="Symmetric data: small starts avoid a KKT point that is not optimal",
     caption="Left: six symmetric points, the bent boundary of a three-neuron KKT point (black; tints are its signs) "
     "and the linear boundary of the limit of the flow (dashed), which has the largest margin of any network. Right: "
-    "margin of the limit of the exact flow against the scale of the start, several draws; lines: the two margins.",
+    "margin of the limit of the exact flow against the scale of the start, several draws; lines: the two margins, in "
+    "the colours of the boundaries.",
     run=run,
     check=check,
     plot=plot,

@@ -63,7 +63,8 @@ EXPERIMENT = Experiment(
     title="A linear classifier with less than half of the largest margin, preferred by small starts",
     caption="Left: positive points on two lines, negative ones between them, third coordinate 0.05; boundary of the "
     "network of largest margin (black; tints are its signs) and of the limit of the flow from small weights (dashed). "
-    "Right: margin of the limit of the exact flow against the scale of the start, several draws; lines: both margins.",
+    "Right: margin of the limit of the exact flow against the scale of the start, several draws; lines: both margins, "
+    "in the colours of the boundaries.",
     run=run,
     check=check,
     plot=plot,

@@ -63,7 +63,8 @@ EXPERIMENT = Experiment(
     title="Three hints lead small starts to a linear classifier that is not optimal",
     caption="Left: four separable points with three positive hints (x; one far to the right), boundary of the network "
     "of largest margin (black; tints are its signs) and of the limit of the flow from small weights (dashed). Right: "
-    "margin of the limit of the exact flow against the scale of the start, several draws; lines: the two margins.",
+    "margin of the limit of the exact flow against the scale of the start, several draws; lines: the two margins, in "
+    "the colours of the boundaries.",
     run=run,
     check=check,
     plot=plot,

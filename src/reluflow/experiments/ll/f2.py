@@ -15,7 +15,7 @@ from ...problem import Dataset, Network, Problem, initialize
 from ...problem.types import Array
 from ...report.panels import COLOURS, MARKS, curve, samples, sheet, zero_set
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, is_so
-from .common import ENDINGS, SLOPE, ending, goals, plot_function, stored
+from .common import ENDINGS, SLOPE, ending, goals, plot_function, plot_rims, stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -268,9 +268,12 @@ def _plot_net(figure: Any, panel: Any, name: str, one: Numbers) -> None:
     crosses = [x[:2] for x in one["X"][:hints] if max(map(abs, x[:2])) <= reach]
     if crosses:
         panel.scatter(*np.array(crosses, dtype=float).T, marker="x", c="#0072B2", s=60, zorder=4, label="hints")
+    plot_rims(panel)
     look = one["gd"][0]
     panel.set_title(f"{name}: L = {_check_loss(look)}, linear {100 * float(look['linear']):.2f} %", fontsize=9)
-    panel.legend(fontsize=7, loc="lower left").get_frame().set_facecolor("#9a9a9a")
+    # Above the points of the lower left, and below those of the upper left.
+    place = {"left": (0.02, 0.6)}.get(name, "upper left")
+    panel.legend(fontsize=7, loc=place).get_frame().set_facecolor("#9a9a9a")
 
 
 def _check_level(name: str, one: Numbers) -> float:

@@ -158,7 +158,7 @@ def plot(numbers: Numbers) -> Figure:
         if name == "ridge":
             for k, path in enumerate(one["branches"]):
                 W = np.asarray(path, dtype=float)
-                panel.plot(*W.T, color="black", lw=2.0, ls=":", label=None if k else "the two branches from the ridge")
+                panel.plot(*W.T, color="black", lw=2.0, ls=":", label=None if k else "both branches")
             panel.legend(fontsize=7, loc="lower left")
         panel.set(xlim=(left, right), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
         panel.set_title(f"{name}: flow says '{EVENTS[name]}'", fontsize=9)

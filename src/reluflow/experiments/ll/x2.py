@@ -12,7 +12,7 @@ from ...dynamics import flow
 from ...margins import global_max_margin, one_neuron
 from ...problem import Dataset, Network, Problem, initialize
 from ...problem.types import Array
-from ...report.panels import COLOURS, MARKS, boundary, regions, samples, sheet
+from ...report.panels import COLOURS, MARKS, STYLES, boundary, regions, samples, sheet
 from ...theory import check as check_claims
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals, is_so
 from .common import START, ending, plot_function, stored
@@ -176,22 +176,24 @@ def plot(numbers: Numbers) -> Figure:
     plane, portrait, margins = axes[0]
     regions(plane, plot_function(numbers["best"], SLOPE), (-7.0, 7.0))
     plane.plot([], [], color="black", lw=1.6, label=f"largest margin, {float(numbers['best']['margin']):.4f}")
-    boundary(plane, numbers["one"]["w"], label="one neuron, 0.5000", colour="#E69F00")
+    boundary(plane, numbers["one"]["w"], label=f"one neuron, {float(numbers['one']['margin']):.4f}", colour="#E69F00")
     near = [(x, y) for x, y in zip(numbers["X"], numbers["y"], strict=True) if abs(x[0]) < 7]
     samples(plane, [x for x, _ in near], [y for _, y in near], size=70)
     plane.annotate("", (6.9, 0.0), (5.0, 0.0), arrowprops={"arrowstyle": "->", "color": "#0072B2"})
     plane.text(3.6, 0.5, "+ at (20, 0)", fontsize=7, color="#0072B2")
     plane.set_title("data and boundaries", fontsize=9)
     plane.legend(fontsize=7, loc="lower left")
-    for k, path in enumerate(numbers["portrait"]):
+    begins = sorted({round(float(np.log10(path["share"][0])), 6) for path in numbers["portrait"]})
+    for path in numbers["portrait"]:
         angle, share = (np.asarray(path[name], dtype=float) for name in ("angle", "share"))
-        colour = COLOURS[k % 2]
-        portrait.plot(angle, share, color=colour, lw=0.9)
+        kind = begins.index(round(float(np.log10(share[0])), 6))
+        colour = COLOURS[kind % len(COLOURS)]
+        portrait.plot(angle, share, color=colour, ls=STYLES[kind % len(STYLES)], lw=0.9)
         portrait.plot(angle[0], share[0], marker=".", color=colour, ms=5)
         m = max(1, int(np.argmin(np.abs(np.log(share) - 0.5 * np.log(share[0] * share[-1])))))
         tip = {"arrowstyle": "->", "color": colour, "lw": 1.0}
         portrait.annotate("", (angle[m], share[m]), (angle[m - 1], share[m - 1]), arrowprops=tip)
-        margins.plot(path["log_norm"], path["margin"], color=colour, lw=0.9)
+        margins.plot(path["log_norm"], path["margin"], color=colour, ls=STYLES[kind % len(STYLES)], lw=0.9)
     portrait.plot(float(numbers["best"]["angle"]), float(numbers["best"]["share"]), "k*", ms=11, label="largest margin")
     floor = 0.2 * min(float(path["share"][0]) for path in numbers["portrait"])
     portrait.plot(0.0, floor, MARKS[1], color="#E69F00", ms=9, clip_on=False, label="one neuron (share 0)", zorder=5)
@@ -211,7 +213,8 @@ EXPERIMENT = Experiment(
     title="A counterexample to the theorem on asymmetric data as printed",
     caption="Left: three points, the boundary of the network of largest margin (black; tints are its signs) and of "
     "the one neuron the theorem predicts (dashed). Middle: paths of the exact flow of two large neurons, one positive, "
-    "one negative (dots: starts): angle of the positive one against the share of the negative one in the squared norm. "
+    "one negative (dots: starts): angle of the positive one against the share of the negative one in the squared norm; "
+    "one colour and line style for each share at the start. "
     "Without the negative neuron the flow would go to the square; with the smallest share of it, it goes to the star. "
     "Right: normalised margin along these paths; dashed: that of one neuron.",
     run=run,

@@ -10,6 +10,11 @@ import numpy.typing as npt
 
 from ...problem import Dataset, Problem, initialize
 from ...problem.types import Array
+from ...report.panels import COLOURS
+
+#: Colours of positive and negative points and neurons: red and blue in the paper.
+CLASSES = (COLOURS[1], COLOURS[0])
+TINTS = ("#D9D9D9", "#FBE3D4", "#D8ECFA", "#FFFFFF")  # dead, S+, S-, neither
 
 
 def problem_of(data: Dataset, parameters: Mapping[str, Any], seed: int) -> Problem:

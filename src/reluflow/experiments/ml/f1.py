@@ -12,6 +12,7 @@ from ...problem import Dataset, Network, Problem
 from ...problem.types import Array
 from ...report.panels import COLOURS, curve, samples, sheet
 from ..core.experiment import Expectation, Experiment, Numbers, Tell, at_most, is_so
+from .common import CLASSES
 from .patterns import DRAWN, followed, unit
 
 if TYPE_CHECKING:
@@ -97,9 +98,9 @@ def plot(numbers: Numbers) -> Figure:
     for panel, one in zip(axes[0], numbers["runs"].values(), strict=False):
         _plot_forces(panel, numbers, w, one)
     right = axes[0, 2]
-    for kind, (name, one) in enumerate(numbers["runs"].items()):
+    for kind, (name, one) in zip((1, 0), numbers["runs"].items(), strict=True):  # as in CLASSES
         curve(right, one["time"], one["degrees"], kind, f"flow, {name} output")
-        right.plot(one["exact_time"], one["exact"], color="black", ls=":", lw=2.0, label="exact" if kind else None)
+        right.plot(one["exact_time"], one["exact"], color="black", ls=":", lw=2.0, label=None if kind else "exact")
     right.set(xlabel="time", ylabel="angle of the direction, degrees", title="the whole path")
     right.legend(fontsize=8)
     return figure
@@ -109,7 +110,7 @@ def _plot_forces(panel: Any, numbers: Numbers, w: Array, one: Numbers) -> None:
     turn = float(np.degrees(np.arctan2(w[1], w[0])))
     half = unit(np.linspace(turn - 90.0, turn + 90.0, 90)) * 1.6
     panel.fill(*half.T, color="#EEEEEE", zorder=0)
-    samples(panel, numbers["X"], numbers["y"], 140.0)
+    samples(panel, numbers["X"], numbers["y"], 140.0, colours=CLASSES)
     for k, point in enumerate(np.asarray(numbers["X"], dtype=float), start=1):
         panel.annotate(f"$x_{k}$", (point[0] - 0.05, point[1] + 0.12), fontsize=10)
     velocity = np.asarray(one["measured"], dtype=np.float64)

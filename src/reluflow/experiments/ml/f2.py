@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import make
-from ...report.panels import COLOURS, sheet
+from ...report.panels import sheet
 from ...sectors import cones_of_patterns
 from ..core.experiment import Expectation, Experiment, Numbers, Tell, is_so
+from .common import CLASSES
 from .patterns import CIRCLE, DRAWN, followed, history, plot_cones, unit
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the paths as spirals: the angle is the direction, the radius grows with time."""
-    figure, axes = sheet(1, 2, "Alignment in the cones: blue S+, orange S-, grey dead; outwards is time", (5.2, 5.0))
+    figure, axes = sheet(1, 2, "Alignment in the cones: orange S+, blue S-, grey dead; outwards is time", (5.2, 5.0))
     for panel, one in zip(axes[0], numbers["runs"].values(), strict=True):
         plot_cones(panel, numbers["X"], numbers["y"], 2.6)
         time = np.asarray(one["time"], dtype=np.float64)
@@ -89,7 +90,7 @@ def plot(numbers: Numbers) -> Figure:
         for angles, cones in zip(one["degrees"], one["cones"], strict=True):
             path = radius[:, None] * unit(angles)
             dead = cones[-1] == "dead"
-            colour = "#666666" if dead else COLOURS[0] if one["sign"] > 0 else COLOURS[1]
+            colour = "#666666" if dead else CLASSES[0] if one["sign"] > 0 else CLASSES[1]
             panel.plot(*path.T, color=colour, ls=":" if dead else "-", lw=0.9)
             panel.plot(*path[0], ".", color=colour, ms=4)
         sign = "positive" if one["sign"] > 0 else "negative"
@@ -101,9 +102,9 @@ EXPERIMENT = Experiment(
     id="ML-F2",
     title="Neuron alignment in the cones of the data",
     caption="Directions of neurons that start all around (dots), followed by the exact solution for small weights: the "
-    "angle is the direction, the distance from the middle grows with time. Arrows: positive (solid) and negative "
-    "points (dashed). A positive neuron that starts in S- is repelled from there; it goes on to S+, or loses all "
-    "points and stays dead (dotted). Right: the same for negative neurons.",
+    "angle is the direction, the distance from the middle grows with time. Arrows: positive (solid, orange; red in "
+    "the paper) and negative points (dashed, blue). A positive neuron that starts in S- is repelled "
+    "from there; it goes on to S+, or loses all points and stays dead (dotted). Right: the same for negative neurons.",
     run=run,
     check=check,
     plot=plot,

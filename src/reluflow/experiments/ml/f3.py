@@ -69,7 +69,7 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the velocities at the hyperplanes."""
-    figure, axes = sheet(1, 2, "Pushed to one side of every hyperplane: blue S+, orange S-, grey dead", (5.2, 5.0))
+    figure, axes = sheet(1, 2, "Pushed to one side of every hyperplane: orange S+, blue S-, grey dead", (5.2, 5.2))
     X = np.asarray(numbers["X"], dtype=np.float64)
     for panel, one in zip(axes[0], numbers["runs"].values(), strict=True):
         plot_cones(panel, X, numbers["y"], 1.75)
@@ -83,10 +83,10 @@ def plot(numbers: Numbers) -> Figure:
             speed /= np.linalg.norm(speed, axis=1, keepdims=True)
             colour = COLOURS[2] if own else COLOURS[3]
             panel.quiver(*place.T, *speed.T, color=colour, width=0.004, scale=9.0, zorder=5)
-        for colour, words in ((COLOURS[2], "gains a point of its class"), (COLOURS[3], "loses a point of the other")):
-            panel.plot([], [], color=colour, lw=2, label=words)
-        panel.legend(fontsize=8, loc="lower right")
         panel.set_title(f"neurons with {'positive' if one['sign'] > 0 else 'negative'} output", fontsize=10)
+    for colour, words in ((COLOURS[2], "gains a point of its class"), (COLOURS[3], "loses a point of the other")):
+        axes[0, 0].plot([], [], color=colour, lw=2, label=words)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     return figure
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...data import make
-from ...report.panels import COLOURS, sheet
+from ...report.panels import sheet
 from ...sectors import alignment_constants
 from ..core.experiment import Expectation, Experiment, Numbers, Tell, at_most, equals
+from .common import CLASSES
 from .patterns import CIRCLE, DRAWN, check_steps, followed, history, unit
 
 if TYPE_CHECKING:
@@ -84,10 +85,10 @@ def plot(numbers: Numbers) -> Figure:
     figure, axes = sheet(2, 1, "Activation pattern of one positive neuron in time: filled where active", (9.0, 2.9))
     y = np.asarray(numbers["y"], dtype=np.float64)
     order = np.argsort(-y, kind="stable")
-    for panel, one, words in zip(axes[:, 0], numbers["shown"], ("S+", "dead"), strict=True):
+    for panel, one, words in zip(axes[:, 0], numbers["shown"], ("in S+", "dead"), strict=True):
         for k, state in enumerate(one["path"]):
             for row, i in enumerate(order):
-                colour = COLOURS[0] if y[i] > 0 else COLOURS[1]
+                colour = CLASSES[0] if y[i] > 0 else CLASSES[1]
                 fill = colour if state["active"][i] else "none"
                 panel.scatter(
                     k, -row, marker="P" if y[i] > 0 else "s", s=55, facecolors=fill, edgecolors=colour, lw=0.9

@@ -131,7 +131,7 @@ def _check_flow(shown: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the neurons at three moments and the curves."""
-    figure, axes = sheet(1, 4, "Five points in the plane: blue S+, orange S-, grey dead", (3.2, 3.3))
+    figure, axes = sheet(1, 4, "Five points in the plane: orange S+, blue S-, grey dead", (3.2, 3.3))
     shown, titles = numbers["runs"][0], ("(a) start", "(b) aligned", "(c) the end")
     for panel, at, title in zip(axes[0], (0, -2, -1), titles, strict=False):
         plot_plane(panel, numbers, numbers["nets"]["descent"][at], f"{title}: iteration {numbers['shots'][at]}")
@@ -149,7 +149,7 @@ def plot(numbers: Numbers) -> Figure:
 EXPERIMENT = Experiment(
     id="ML-F6",
     title="A toy in the plane: neurons enter their cones, then grow",
-    caption="Directions of the neurons (arrows: solid blue for positive, dashed orange for negative output weight, "
+    caption="Directions of the neurons (arrows: solid orange for positive, dashed blue for negative output weight, "
     "dotted grey dead) and their weights (dots) at the start, when aligned and in the end; crosses and bars are the "
     "data. Right: loss of descent and of the exact flow from the same start, neurons in their cones, stable rank.",
     run=run,

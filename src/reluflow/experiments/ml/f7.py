@@ -39,8 +39,8 @@ EXPERIMENT = Experiment(
     id="ML-F7",
     title="Two nearly orthogonal points, delta = 0.1: all live neurons enter S+ before they grow",
     caption="Directions (arrows) and weights (dots) of the neurons at the start and at three iterations; dotted grey "
-    "arrows are dead. Right: loss of descent and of the exact flow from the same start, and the share of the live "
-    "positive neurons that are outside S+.",
+    "arrows are dead. Right: loss of descent and of the exact flow from the same start, and the share of all "
+    "neurons that are positive, alive and outside S+.",
     run=run,
     check=check,
     plot=plot,

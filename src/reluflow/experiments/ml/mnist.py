@@ -383,7 +383,8 @@ def _plot_alignment(axes: npt.NDArray[Any], numbers: Numbers) -> None:
         low, mean, high = (
             np.asarray(descent[key], dtype=np.float64)[:, side] for key in ("lowest", "cosine", "highest")
         )
-        band(axes[side], descent["iteration"], low, mean, high, side, "mean neuron (band: all)")
+        band(axes[side], descent["iteration"], low, mean, high, side + 1, "mean neuron (band: all)")  # red, then green
+        axes[side].lines[-1].set_linestyle("-")
         cosine = np.asarray(exact["cosine"], dtype=np.float64)[:, side]
         axes[side].plot(exact["iteration"], cosine, **_FLOW)
         axes[side].set(ylim=(-0.45, 1.08), ylabel=f"cosine with $x_{sign}$")

@@ -83,7 +83,7 @@ def plot(numbers: Numbers) -> Figure:
     """Draw the neurons at the start and at three moments, and the curves."""
     title = f"$x_1 = (1, 0)$ and $x_2 = (\\sin\\delta, \\cos\\delta)$, both positive, $\\delta$ = {numbers['delta']:g}"
     shown = numbers["runs"][numbers["shown"]]
-    figure, axes = sheet(1, 5, f"{title}; seed {shown['seed']}: blue S+, grey dead", (3.1, 3.3))
+    figure, axes = sheet(1, 5, f"{title}; seed {shown['seed']}: orange S+, grey dead", (3.1, 3.3))
     for panel, net, shot, count in zip(
         axes[0], numbers["nets"]["descent"], numbers["shots"], shown["counts"]["descent"], strict=False
     ):
@@ -91,9 +91,8 @@ def plot(numbers: Numbers) -> Figure:
         plot_plane(panel, numbers, net, f"{when}: {count['outside']} of {count['live_plus']} outside S+")
     right = axes[0, 4]
     plot_losses(right, shown)
-    live = shown["counts"]["descent"][-1]["live_plus"]
-    share = np.asarray(shown["outside"], dtype=np.float64) / live
-    curve(right, shown["iteration"], share, 1, "positive, alive,\noutside S+ (share)")
+    share = np.asarray(shown["outside"], dtype=np.float64) / len(numbers["nets"]["descent"][0]["a"])
+    curve(right, shown["iteration"], share, 1, "positive, alive,\noutside S+ (of all)")
     right.set(title="curves")
     right.legend(fontsize=7, loc="upper right")
     return figure

@@ -12,15 +12,14 @@ import numpy.typing as npt
 from ...dynamics import Alignment, align
 from ...problem import Dataset, Network, Problem
 from ...problem.types import Array
-from ...report.panels import COLOURS
 from ...sectors import cones_of_patterns
 from ..core.experiment import Choice
+from .common import CLASSES, TINTS
 
 #: Ten unit vectors of the plane that satisfy the assumption of the paper, with a narrow cone of dead directions.
 CIRCLE: dict[str, Any] = {"plus": [10.0, 25.0, 40.0, 55.0, 70.0], "minus": [165.0, 170.0, 175.0, 180.0, 185.0]}
 DRAWN = Choice("all of it", "made from exact runs on points of ours", "the paper draws the idea by hand")
 _TINY = -30.0  # log of the size of the weights
-TINTS = ("#D9D9D9", "#D8ECFA", "#FBE3D4", "#FFFFFF")  # dead, S+, S-, neither
 
 
 def unit(degrees: npt.ArrayLike) -> Array:
@@ -70,14 +69,14 @@ def check_steps(paths: Sequence[Sequence[dict[str, Any]]], y: Any) -> tuple[int,
 
 
 def plot_cones(panel: Any, X: Any, y: Any, reach: float) -> None:
-    """Tint the cones of the plane, and draw the points as arrows: blue solid positive, orange dashed negative."""
+    """Tint the cones of the plane, and draw the points as arrows: orange solid positive, blue dashed negative."""
     points, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     line = np.linspace(-reach, reach, 400)
     cones = cones_of_patterns(labels, np.stack(np.meshgrid(line, line), axis=-1) @ points.T > 0)
     kind = np.select([cones.dead, cones.plus, cones.minus], [0.0, 1.0, 2.0], 3.0)
     panel.contourf(line, line, kind, levels=(-0.5, 0.5, 1.5, 2.5, 3.5), colors=TINTS, zorder=0)
     for point, label in zip(points, labels, strict=True):
-        colour, style = (COLOURS[0], "-") if label > 0 else (COLOURS[1], "--")
+        colour, style = (CLASSES[0], "-") if label > 0 else (CLASSES[1], "--")
         arrow = {"arrowstyle": "-|>", "color": colour, "ls": style, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
         panel.annotate("", point, (0.0, 0.0), arrowprops=arrow)
     panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])

@@ -110,12 +110,13 @@ def plot(numbers: Numbers) -> Figure:
     """Draw loss and changes of norms on the left axis, changes of directions on the right one."""
     figure, axes = sheet(1, 2, f"{numbers['name'].split('|')[0]}, {numbers['samples']} centred images", (6.2, 3.9))
     titles = f"stochastic descent, batch {numbers['batch']}", "exact flow"
-    for panel, found, title in zip(axes[0], (numbers["descent"], numbers["flow"]), titles, strict=True):
-        _plot_changes(panel, check_curves(found), title)
+    both = [check_curves(numbers[how]) for how in ("descent", "flow")]
+    for panel, curves, title in zip(axes[0], both, titles, strict=True):
+        _plot_changes(panel, curves, title, 1.05 * max(float(found["direction"].max()) for found in both))
     return figure
 
 
-def _plot_changes(panel: Any, curves: Mapping[str, Any], title: str) -> None:
+def _plot_changes(panel: Any, curves: Mapping[str, Any], title: str, reach: float) -> None:
     right = panel.twinx()
     lines = []
     for k, (axes, key, label) in enumerate(
@@ -127,5 +128,5 @@ def _plot_changes(panel: Any, curves: Mapping[str, Any], title: str) -> None:
     ):
         lines += axes.plot(curves["epoch"], curves[key], color=COLOURS[k], ls=STYLES[k], lw=1.6, label=label)
     panel.set(xlabel="epoch", ylabel="loss (relative to the start), norms", title=title, ylim=(0.0, None))
-    right.set(ylabel="directions", ylim=(0.0, None))
+    right.set(ylabel="directions", ylim=(0.0, reach))
     panel.legend(handles=lines, fontsize=8, loc="upper right")

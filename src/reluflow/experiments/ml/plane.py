@@ -12,7 +12,7 @@ from ...problem import Dataset, Network
 from ...report.panels import arrows, curve, samples
 from ...sectors import Cones, cones_of_patterns
 from ..core.experiment import Numbers, Tell
-from .common import problem_of, spread
+from .common import CLASSES, TINTS, problem_of, spread
 
 #: Cosine to a sample from which a neuron is active. One that dies stays on the hyperplane of the last sample it loses,
 #: where its inner product is rounding.
@@ -155,16 +155,15 @@ def plot_plane(axes: Any, numbers: Numbers, net: Numbers, title: str) -> None:
     X, y = np.asarray(numbers["X"], dtype=np.float64), np.asarray(numbers["y"], dtype=np.float64)
     W, a = np.asarray(net["W"], dtype=np.float64), np.asarray(net["a"], dtype=np.float64)
     dead = cones_of_patterns(y, W @ X.T > 0).dead
-    arrows(axes, W, np.where(dead, 0.0, np.sign(a)))
-    samples(axes, X, y, 120.0)
-    for sign, mark, colour in ((1, "o", "#0072B2"), (-1, "s", "#D55E00")):
+    arrows(axes, W, np.where(dead, 0.0, np.sign(a)), colours=CLASSES)
+    samples(axes, X, y, 120.0, colours=CLASSES)
+    for sign, mark, colour in zip((1, -1), "os", CLASSES, strict=True):
         axes.plot(*W[(np.sign(a) == sign) & ~dead].T, mark, ms=3.5, color=colour, zorder=5)
     reach = max(1.15, 1.1 * float(np.abs(W).max()))
     line = np.linspace(-reach, reach, 300)
     cones = cones_of_patterns(y, np.stack(np.meshgrid(line, line), axis=-1) @ X.T > 0)
     kind = np.select([cones.dead, cones.plus, cones.minus], [0.0, 1.0, 2.0], 3.0)
-    tints = ("#D9D9D9", "#D8ECFA", "#FBE3D4", "#FFFFFF")
-    axes.contourf(line, line, kind, levels=(-0.5, 0.5, 1.5, 2.5, 3.5), colors=tints, zorder=0)
+    axes.contourf(line, line, kind, levels=(-0.5, 0.5, 1.5, 2.5, 3.5), colors=TINTS, zorder=0)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="$w_1$", ylabel="$w_2$")
     axes.set_title(title, fontsize=10)
 

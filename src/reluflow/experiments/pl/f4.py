@@ -110,8 +110,8 @@ EXPERIMENT = replace(
     caption=(
         "Left: the ten largest singular values of the first linear layer (128 x 3136) after training. Middle: its rows "
         "in the plane of the two first singular directions, told apart by the sign of the last layer (orange if "
-        "positive). Right: the ten largest singular values while training. The net is not a two-layer net: there is no "
-        "flow to draw beside it."
+        "positive; the axes have different scales). Right: the ten largest singular values while training. The net is "
+        "not a two-layer net: there is no flow to draw beside it."
     ),
     check=check,
     plot=plot,

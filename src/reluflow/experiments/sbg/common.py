@@ -9,8 +9,11 @@ import numpy as np
 
 from ...dynamics import Trajectory, descend
 from ...problem import Dataset, Network, Problem, initialize
+from ...report.panels import COLOURS
 from ..core.experiment import Choice
 
+#: Colours of w and u neurons: grey (black in SBG-F9) and yellow in the paper.
+NEURONS = ("#444444", COLOURS[4])
 SLOPE = Choice("slope of the leaky ReLU", "0.2", "not given; the theorems hold for every slope between 0 and 1")
 OUTPUT = Choice("size v of the fixed output weights", "1/sqrt(2k), that is 0.1 for 100 neurons", "not given")
 

@@ -12,9 +12,8 @@ from ...dynamics import agreement, flow
 from ...margins import AgreementMargin, agreement_margin, beta_crit, clusters
 from ...problem import Dataset, Network
 from ...report.panels import arrows, boundary, curve, regions, samples, sheet
-from ...report.pictures import MINUS, PLUS
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, Tell, at_least, at_most, equals
-from .common import OUTPUT, spread_epochs, start, train
+from .common import NEURONS, OUTPUT, spread_epochs, start, train
 from .regimes import angle, largest_turn, rebuilt, weights
 
 if TYPE_CHECKING:
@@ -142,11 +141,12 @@ def plot(numbers: Numbers) -> Figure:
     reach = 1.08 * float(np.abs(np.asarray(first["X"])).max())
     regions(axes[0, 0], net.outputs, (-reach, reach))
     samples(axes[0, 0], first["X"], first["y"], 16.0)
+    axes[0, 0].plot([], [], color="black", lw=1.6, label="boundary of the net")
     boundary(axes[0, 0], w - u, label="predicted boundary")
     axes[0, 0].legend(fontsize=8, loc="lower right")
     axes[0, 0].set_title("sign of the net after SGD")
-    arrows(axes[0, 1], net.W, net.a)
-    for vector, colour, mark, name in ((w, PLUS, "*", "predicted w"), (u, MINUS, "D", "predicted u")):
+    arrows(axes[0, 1], net.W, net.a, colours=NEURONS)
+    for vector, colour, mark, name in ((w, NEURONS[0], "*", "predicted w"), (u, NEURONS[1], "D", "predicted u")):
         end = vector / np.linalg.norm(vector)
         axes[0, 1].plot(*end, mark, color=colour, ms=8, mec="black", label=name, zorder=6)
     axes[0, 1].legend(fontsize=8, loc="upper center")
@@ -170,7 +170,8 @@ EXPERIMENT = Experiment(
     id="SBG-F3",
     title="Perfect agreement: directions and boundary are those of a convex program",
     caption="Two Gaussians with the points near a line left out, 100 leaky neurons. Left: sign of the net after SGD "
-    "and the boundary predicted (green). Middle: directions of the neurons after SGD and the two predicted ones. "
+    "(tint, black boundary) and the boundary predicted (green). Middle: directions of the neurons after SGD (w grey, u "
+    "yellow, as in the paper) and the two predicted ones. "
     "Right: angle of the mean neurons and of the boundary to the prediction, for SGD (marks) and for the exact flow "
     "from the same start (lines), against log t.",
     run=run,

@@ -69,7 +69,7 @@ def _check_word(linear: bool | None) -> str:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the two sign regions side by side."""
-    figure, axes = sheet(1, 2, "Two neurons, output weights +1 (w) and -1 (u)", (4.2, 3.9))
+    figure, axes = sheet(1, 2, "Two neurons, output weights +1 (w) and -1 (u)", (4.2, 4.1))
     shown = numbers["shown"]
     plot_signs(axes[0, 0], net_of(numbers, shown), f"leaky ReLU, slope {shown:g}")
     plot_signs(axes[0, 1], net_of(numbers, 0.0), "ReLU")

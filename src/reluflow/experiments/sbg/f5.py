@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.panels import sampled, sheet
+from ...report.panels import COLOURS, sampled, sheet
 from ..core.experiment import Choice, Expectation, Experiment, Numbers, at_least, at_most, equals
 from .two_neurons import PARAMETERS, UNSTATED, net_of, plot_signs, run
 
@@ -48,11 +48,14 @@ def check(numbers: Numbers) -> list[Expectation]:
 
 def plot(numbers: Numbers) -> Figure:
     """Draw the sign and the values."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     figure, axes = sheet(1, 2, f"Two neurons, leaky ReLU of slope {numbers['shown']:g}", (4.6, 3.9))
     net = net_of(numbers, numbers["shown"])
     plot_signs(axes[0, 0], net, "sign of f: linear")
     panel, grid = axes[0, 1], sampled(net.outputs, (-2.0, 2.0))
-    image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap="PuOr_r")
+    colours = LinearSegmentedColormap.from_list("signed", [COLOURS[0], "#FFFFFF", COLOURS[1]])
+    image = panel.contourf(*grid, levels=np.linspace(-2.5, 2.5, 21), cmap=colours)
     lines = panel.contour(*grid, levels=[-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], colors="black", linewidths=0.8)
     panel.clabel(lines, levels=[-1.0, -0.5, 0.5, 1.0, 2.0], fontsize=8, fmt="%g")  # the others would be cut off
     figure.colorbar(image, ax=panel, shrink=0.85, label="f")
@@ -64,7 +67,7 @@ EXPERIMENT = Experiment(
     id="SBG-F5",
     title="Two leaky neurons: a linear boundary does not make the function linear",
     caption="The net of SBG-F4 with leaky ReLU. Left: its sign, a linear classifier. Right: its value; the contour "
-    "lines bend where a neuron changes sides, so f is not linear.",
+    "lines bend where a neuron changes sides, so f is not linear. Orange is positive and blue negative, as in SBG-F4.",
     run=run,
     check=check,
     plot=plot,

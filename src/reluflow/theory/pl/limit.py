@@ -211,8 +211,8 @@ class Probability(Claim):
     def prediction(self, facts: Facts) -> Prediction:
         sure, failure = guaranteed(facts), self.bounds(facts)["failure (as corrected)"]
         text = (
-            f"both classes get a neuron except with probability at most {failure:.3g}; in this draw {sure.plus.size} "
-            f"neurons are certain to carry the positive class and {sure.minus.size} the negative one."
+            f"both classes get a neuron except with probability at most {failure:.3g}; in this draw the positive class "
+            f"is sure of {count(sure.plus.size, 'neuron')} and the negative one of {count(sure.minus.size, 'neuron')}."
         )
         return self.promise(text, probability=1 - failure)
 

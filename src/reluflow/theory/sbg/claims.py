@@ -155,7 +155,7 @@ class Agreeing(Claim):
     id, paper = "SBG-D6.2", "SBG"
     also = ("SBG-D6.3",)
     statement = "Definition: NAR, the neurons of each sign agree on every sample by beta; PAR, with patterns y and -y."
-    falsifier = "a definition; an agreement reported though one neuron was moved across a sample"
+    falsifier = "an agreement reported though one neuron was moved across a sample"
     test = f"{_TEST}test_agreement_notices_one_moved_neuron"
 
     def conditions(self, facts: Facts) -> tuple[Condition, ...]:
