@@ -97,7 +97,7 @@ EXPERIMENT = replace(
     title="Neurons of one sign cluster",
     caption="(a) Radius of the clusters relative to the distance of their means, (b) largest angle between two neurons "
     "of one sign, by epoch of SGD from small weights; the runs of SBG-F2 and F6 in the same colours, mean and range of "
-    "the starts; dotted the exact flow from the first start, on the Gaussian data. The vertical line is "
+    "the starts; dotted the exact flow from the first start, on the data of SBG-F2. The vertical line is "
     "the epoch that is judged; pairs that no line separates are continued.",
     check=check,
     plot=plot,
