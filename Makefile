@@ -64,6 +64,7 @@ fuzz: $(DEV)  ## random problems and bad inputs: no false alarm, no wrong flow o
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/monitors.py $(FUZZ)
 	$(PY) tests/fuzz/inputs.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/flows.py
+	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/accuracy.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/limits.py
 	OPENBLAS_NUM_THREADS=1 $(PY) tests/fuzz/limits.py --line --count 0 --rtol 1e-5
 

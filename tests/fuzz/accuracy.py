@@ -6,8 +6,8 @@ losses, both reductions, one to twenty dimensions, mirrored and duplicated point
 
 The reference is the flow at rtol 1e-12; it is itself held against Runge-Kutta steps begun anew at every event
 (`tests/helpers/restart.py`, which shares no code with the package) at the moments that these reach. The error is the
-largest difference of a neuron, relative to its size. What exceeds three times the tolerance is marked, with the factor by
-which the flow amplifies a change of its start up to that moment.
+largest difference of a neuron, relative to its size. What exceeds three times the tolerance is marked, with the factor
+by which the flow amplifies a change of its start up to that moment.
 
 It is a program, not a test of the suite: it takes minutes.
 """

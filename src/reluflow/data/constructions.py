@@ -64,7 +64,7 @@ def phuong(n: Count = 500, d: Count = 20, seed: Seed = 0) -> Drawn:
 
 @construction("benchmarks")
 def orthsep(n: Count = 500, d: Count = 20, seed: Seed = 0) -> Drawn:
-    r"""Gaussian points in two opposite orthants: x = y \|N(0, I/d)\| coordinatewise, fair labels.
+    """Gaussian points in two opposite orthants: x = y abs(N(0, I/d)) coordinatewise, fair labels.
 
     Parameters
     ----------

@@ -56,6 +56,16 @@ def test_a_dip_below_zero_is_found(depth, where):
     assert _first(c, 1.0, False, 0.0) == pytest.approx(where - depth, abs=1e-12)
 
 
+@pytest.mark.parametrize("depth", [1e-4, 1e-6])
+@pytest.mark.parametrize("where", [0.11, 0.37, 0.83])
+def test_a_shallow_dip_of_a_lopsided_polynomial_is_found(depth, where):
+    dip = np.array([where**2 - depth**2, -2 * where, 1.0])
+    c = np.convolve(dip, [1.0, 5.0, 7.0])  # positive on the right
+    assert _first(c, 1.0, False, 0.0) == pytest.approx(where - depth, abs=1e-8)
+    above = np.convolve(dip + np.array([2 * depth**2, 0.0, 0.0]), [1.0, 5.0, 7.0])
+    assert _first(above, 1.0, False, 0.0) == -1.0
+
+
 def test_a_root_at_the_start_can_be_left_out():
     c = np.array([0.0, 1.0, -2.0])  # x - 2 x^2
     assert _first(c, 1.0, True, 1e-12) == pytest.approx(0.5)
@@ -92,6 +102,14 @@ def test_two_hundred_points_are_crossed_without_shortening_steps():
 # -- accuracy --------------------------------------------------------------------------------------------
 
 
+def taught(n, d):
+    """Fifty neurons before Gaussian points that a linear teacher has labelled."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    data = rf.Dataset(X, np.sign(X @ rng.standard_normal(d)))
+    return rf.Problem(data, rf.initialize(d, 50, "he", 0.1, seed=0))
+
+
 @pytest.mark.parametrize("seed", [3, 16, 29, 66, 197])
 @pytest.mark.parametrize("rtol", [1e-5, 1e-7])
 def test_the_error_is_within_the_tolerance(seed, rtol):
@@ -100,6 +118,33 @@ def test_the_error_is_within_the_tolerance(seed, rtol):
     exact = rf.flow(problem, {"log_loss": loss, "log_time": 8.0}, rtol=1e-11, progress=False)
     run = rf.flow(problem, {"log_loss": loss, "log_time": 8.0}, rtol=rtol, progress=False)
     assert error(exact.final, run.final) <= 10 * rtol
+
+
+def test_a_face_that_is_touched_between_two_ends_on_one_side_is_seen():
+    # A neuron meets a face, slides on it, and is driven back by another one, all within a step: the ends of the step do
+    # not tell. Seen too late or not at all, it was 90 times the tolerance off.
+    problem = taught(200, 10)
+    exact = rf.flow(problem, {"log_time": 3.4}, rtol=1e-10, progress=False)
+    for rtol in (1e-6, 1e-8):
+        run = rf.flow(problem, {"log_time": 3.4}, rtol=rtol, progress=False)
+        assert error(exact.final, run.final) <= 3 * rtol
+
+
+@pytest.mark.parametrize("tight", [1e-6, 1e-10])
+def test_implicit_steps_are_not_taken_for_accuracy(tight):
+    # Explicit steps are short at fine tolerances because they have to be exact, and implicit ones would be shorter.
+    problem = taught(20, 2)
+    run = rf.flow(problem, {"loss": 0.01}, rtol=tight, progress=False)
+    assert {phase.name for phase in run.phases} == {"coupled"}
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6])
+def test_late_errors_are_within_the_tolerance(rtol):
+    problem = taught(20, 2)
+    exact = rf.flow(problem, {"log_time": 300.0}, rtol=1e-10, progress=False)
+    run = rf.flow(problem, {"log_time": 300.0}, rtol=rtol, progress=False)
+    assert run.phases[-1].name == "late"
+    assert error(exact.final, run.final) <= 3 * rtol
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -535,7 +535,7 @@ def test_a_share_that_falls_beside_its_bound_does_not_shorten_steps(share):
     assert abs(run.final.directions[0, 0]) < 1e-10
 
 
-@pytest.mark.parametrize(("reach", "growth"), [(1.0, [400, 400, 400]), (1e-3, [400, 2000, 2000])])
+@pytest.mark.parametrize(("reach", "growth"), [(1.0, [1000, 1000, 1000]), (1e-3, [1000, 2000, 2000])])
 def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, growth, monkeypatch):
     """Crowds that cross one by one end implicit steps again and again; what they brought decides who waits how long."""
     from reluflow.dynamics.flow import march

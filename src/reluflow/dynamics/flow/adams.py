@@ -257,9 +257,7 @@ class Adams:
             terms, (t, h) = int(tape.terms[i]), tape.clock[i, :2].tolist()
             rows = self.rows_of(tape.W[i], tape.b[i], tape.rho[i], tape.sides[i], tape.excess[i])
             kink, low, t = tape.kink[i, :terms], tape.low[i, :terms], begun + t
-            found.append(
-                Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, log_start, t, log_end)
-            )
+            found.append(Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, log_start, t, log_end))
         return found
 
     def take(self) -> None:

@@ -40,6 +40,7 @@ class Coordinates(Protocol):
     def rows(self, y: Array) -> tuple[Array, Array]: ...
     def pulls(self, s: float, y: Array) -> Array: ...
     def edge(self, s: float, y: Array) -> float: ...
+    @property
     def signs(self) -> Array: ...
     def margins(self, s: float, y: Array) -> Array: ...
     def state(self, y: Array, s: float) -> State: ...
@@ -143,7 +144,7 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -
     more: list[tuple[int, int]] = []
     loose = ~chart.balanced
     if not chart.geometry.frozen and loose.any():
-        more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs() * last < 0))]
+        more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs * last < 0))]
     if chart.pattern.held:
         c, edge = chart.pulls(s, y), chart.edge(s, y)
         more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c, edge) < 0]
@@ -192,7 +193,7 @@ def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
     out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
     for i in np.flatnonzero(ks < 0):
         if ks[i] == -1:
-            out[i] = chart.signs()[js[i]] * last[js[i]]
+            out[i] = chart.signs[js[i]] * last[js[i]]
         elif pulls is not None:
             out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls, chart.edge(s, y))
     return np.asarray(out)

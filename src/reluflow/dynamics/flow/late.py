@@ -74,12 +74,9 @@ class LateChart:
         rows = y[: self.unit.size * (self.geometry.X.shape[1] + 1)].reshape(self.unit.size, -1)
         return rows[:, :-1], rows[:, -1]
 
+    @cached_property
     def signs(self) -> Array:
         """Signs of the output weights at the start."""
-        return self._signs
-
-    @cached_property
-    def _signs(self) -> Array:
         return self.base.sign[self.who]
 
     def neurons(self, s: float, y: Array) -> tuple[Array, Array]:
@@ -87,12 +84,12 @@ class LateChart:
         V, last = self.rows(y)
         if self.geometry.frozen:
             return V, self._fixed
-        return tie(V, last, self.tied, self.signs(), self.excess * np.exp(-2 * self.decay * s))
+        return tie(V, last, self.tied, self.signs, self.excess * np.exp(-2 * self.decay * s))
 
     @cached_property
     def _fixed(self) -> Array:
         with np.errstate(over="ignore"):
-            return np.asarray(self.signs() * np.exp(self.base.log_a[self.who] - self.unit))
+            return np.asarray(self.signs * np.exp(self.base.log_a[self.who] - self.unit))
 
     @cached_property
     def _area(self) -> Array:

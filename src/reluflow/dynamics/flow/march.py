@@ -19,7 +19,7 @@ from .phases import DEAR, FITTED, Coupled, Goal, Late, Moved, Phase, Why, named
 from .record import Recorder
 from .state import State, moving, pattern_of
 
-_PATIENCE = 400  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
+_PATIENCE = 1000  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again

@@ -32,13 +32,13 @@ _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 #: What implicit steps cost in explicit ones: all the way to the goal, and each event on the way, where they begin anew.
 _WHOLE, _EVENT = 300.0, 75.0
 _AGED = 15.0  # log t from which fitted data are always followed implicitly
-#: Explicit steps for an e-fold of time that are many, at a tolerance of 1e-6 and above; at finer ones implicit steps, of
-#: order 5, are more as well.
+#: Explicit steps for an e-fold of time that are many, at a tolerance of 1e-6 and above; at finer ones implicit steps,
+#: of order 5, are more as well.
 _FOLD, _FINE, _GAIN = 60.0, 1e-6, 1.0 / 6.0
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 #: Part of the tolerance that an implicit step may use up, and the least it can ask for: errors add up over hundreds of
 #: steps, and that of a single neuron is a small part of the mean over all that the solver looks at. Where data are not
-#: fitted, which is seldom followed in this way and for thousands of steps, as little costs 2.5 times the time (iris 1/2).
+#: fitted, which is seldom followed in this way, but for thousands of steps, that takes 2.5 times as long (iris 1/2).
 _STEP: dict[Clock, float] = {"norm": 0.003, "time": 0.1}
 _FINEST = 1e-13
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
@@ -360,7 +360,7 @@ class Late:
     name = "late"
 
     def __init__(
-        self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float = 0.0
+        self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float
     ) -> None:
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
         self.tol = max(_STEP[clock] * rtol, _FINEST)  # of a step
@@ -368,7 +368,7 @@ class Late:
         self.begun, self.taken = log_time, 0
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
         self.fallen = self.out_of_clock = False
-        self.events, self.busy = 0, 0.0
+        self.busy = 0.0
         self.restart(state)
 
     def restart(self, state: State) -> None:
@@ -396,8 +396,9 @@ class Late:
 
     def margins(self) -> Array:
         """``q_i``."""
-        pattern = pattern_of(self.geometry, self._state)
-        return pattern.margins(self._state.weighted())
+        if self.resting:  # there is no chart any more
+            return pattern_of(self.geometry, self._state).margins(self._state.weighted())
+        return self.chart.margins(self.s, self.y)
 
     def pulls(self) -> Array:
         """``c_i`` up to a common factor."""

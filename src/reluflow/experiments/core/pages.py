@@ -143,7 +143,7 @@ def _footnotes(page: dict[str, Any]) -> list[str]:
     machine = page["origin"]["machine"]
     where = f"reluflow {page['origin']['version']}, Python {machine['python']}, {libraries}"
     said = [f"Parameters: {parameters}.", f"Ran for {_duration(page['seconds'])} ({where})."]
-    said.append(f"Numbers {page['digest']}.")
+    said.append(f"Digest of the numbers: {page['digest']}.")
     if page["apart"]:
         said.append(f"They are not those of {', '.join(page['apart'])}, which should be drawn from the same run.")
     if page["outdated"]:

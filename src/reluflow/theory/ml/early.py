@@ -100,7 +100,7 @@ class DirectionError(Claim):
     id = "ML-L4"
     paper = "ML"
     statement = (
-        "While max|f| <= 1 each direction follows the zero-scale flow up to a speed of 2 n X_max max|f| (x r g(0))."
+        "While max|f| <= 1 each direction follows the zero-scale flow up to a speed of 2 n X_max max|f|, times r g(0)."
     )
     falsifier = "a step in which a direction strays further from the exact arc than that allows."
     test = _DOCTORED
