@@ -774,7 +774,10 @@ def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: i
     if held < 0:
         status = HARD
     # With b fixed the arc is a polynomial, however long: pieces only keep it from leading far away.
-    reach = step.upto * step.h * _strength(bench.D, step.terms) * (min(abs(b), 1.0) if step.frozen else 1.0)
+    length = step.upto * step.h * (min(abs(b), 1.0) if step.frozen else 1.0)
+    reach = length * _strength(bench.D, step.terms)
+    if reach > _STRIDE and held > 0 and _tangent(step, bench, held, crowd.mass[j]):
+        reach = length * _strength(bench.P, step.terms)  # what holds it does not move it
     pieces = 1 + int(reach / _STRIDE)
     for k in range(bench.side.size):
         bench.z[0, k] = crowd.Z[j, k]
