@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reluflow as rf
-from helpers.draws import drawn, error, log_time_of
+from helpers.draws import drawn, error, log_time_of, weights
+from helpers.restart import Restarting
 from reluflow.dynamics.flow import adams, desk
 from reluflow.dynamics.flow.field import Geometry
 from reluflow.dynamics.flow.pulls import LOSSES, fall, log_loss, pull
@@ -128,6 +129,19 @@ def test_a_face_that_is_touched_between_two_ends_on_one_side_is_seen():
     for rtol in (1e-6, 1e-8):
         run = rf.flow(problem, {"log_time": 3.4}, rtol=rtol, progress=False)
         assert error(exact.final, run.final) <= 3 * rtol
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8])
+def test_a_neuron_that_tends_to_a_hyperplane_passes_it_in_time(rtol):
+    # In the early phase the neuron comes nearer to the hyperplane of the second point for ever; outputs far below rtol
+    # decide when it passes.
+    data = rf.Dataset([[3.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1, 1, -1])
+    problem = rf.Problem(data, rf.Network.balanced([[1.0, 0.5]], [1], log_scale=-15.0))
+    assert rf.align(problem).n_events[0] == 0
+    run = rf.flow(problem, {"log_time": 4.2}, rtol=rtol, progress=False)
+    assert run.events["kind"].tolist() == ["deactivate", "slide"]
+    W, a = Restarting(problem).run(float(np.exp(4.2)))
+    assert np.abs(weights(run.final) - np.column_stack([W, a])).max() < rtol
 
 
 @pytest.mark.parametrize("tight", [1e-6, 1e-10])

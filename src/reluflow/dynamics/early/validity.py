@@ -17,14 +17,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...problem import BudgetExceeded, ProblemError, check_time
+from ...problem.types import Index
 
 if TYPE_CHECKING:
     from .alignment import Alignment
 
 
+Pairs = tuple[Index, Index]  # neurons and samples
+
 _CLOSE = 1e-6  # this near to the tolerance a root finder may look a little further than the bound
 _STEPS = 2000
 _LOOKS = 3  # each makes the network of a moment: after so many nearly all of the time is found
+_ON = 1e-12  # a direction nearer to a hyperplane than this is on it
+_HALVINGS = 40
 
 
 def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
@@ -52,6 +57,40 @@ def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
         "longer (large neurons cancel each other); what was found so far is kept.",
         t,
     )
+
+
+def poised(early: Alignment) -> Pairs:
+    """Neurons that tend to a hyperplane without ever being on it, and its samples.
+
+    In the early phase such a neuron comes near for ever. What the network puts out, however small, decides when it
+    passes, and with it what it does from then on: errors count relative to its distance.
+    """
+    z = early.direction @ (early.problem.data.X / early.problem.data.norms[:, None]).T
+    on = (np.abs(z) <= _ON) & (early.pattern != 0) & (early.growth > 0)[:, None]
+    j, i = np.nonzero(on)
+    return j, i
+
+
+def near(early: Alignment, pairs: Pairs, t: float) -> float:
+    """Log of the least distance, as a sine, of poised neurons from their hyperplanes at time t."""
+    j, i = pairs
+    z = np.einsum("kd,kd->k", early.directions(t)[j], early.problem.data.X[i]) / early.problem.data.norms[i]
+    return float(np.log(np.maximum(np.abs(z), 1e-15).min()))
+
+
+def passing(early: Alignment, pairs: Pairs, tol: float, last: float) -> float:
+    """Return the last time, up to another, at which ``max_i |q_i|`` is below ``tol`` times that distance."""
+
+    def small(t: float) -> bool:
+        return bool(_log_margin(early, t) <= np.log(tol) + near(early, pairs, t))
+
+    if small(last):
+        return last
+    low, high = 0.0, last
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if small(middle) else (low, middle)
+    return low
 
 
 def _log_margin(early: Alignment, t: float) -> float:

@@ -17,7 +17,7 @@ from ..trajectory import Trajectory, knows_between
 from .blind import COARSE
 from .events import root
 from .field import Geometry
-from .march import March, Reached
+from .march import Care, March, Reached
 from .phases import Goal
 from .record import Recorder
 from .state import State, take
@@ -33,7 +33,8 @@ _LAST_EARLY = 0.3  # hand over from the exact early phase when max |q| is this m
 #: (2 against 20 microseconds at n = 500, d = 20), but all of them are followed to the end.
 _FOLDS = 0.5
 _LOOKS = 20  # how often an early phase is looked at for the moment at which points are classified
-_COARSEST = 0.03  # largest tolerance
+_COARSEST, _FINEST = 0.03, 1e-12  # largest and smallest tolerance
+_UNTOLD = np.log(1e-14)  # log of a distance from a hyperplane that doubles do not tell
 _STEEPEST = 300.0  # log of the largest force that steps can be chosen for
 
 
@@ -184,8 +185,8 @@ def flow(
 
 def check_effort(rtol: Any, max_steps: Any, coarsest: float) -> None:
     """Refuse tolerances and budgets that make no sense."""
-    if not is_number(rtol) or not 1e-12 <= rtol <= coarsest:
-        raise ProblemError(f"rtol = {rtol!r} must lie between 1e-12 and {coarsest:g}.")
+    if not is_number(rtol) or not _FINEST <= rtol <= coarsest:
+        raise ProblemError(f"rtol = {rtol!r} must lie between {_FINEST:g} and {coarsest:g}.")
     if isinstance(max_steps, bool) or not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
         raise ProblemError(f"max_steps must be a positive integer, not {max_steps!r}.")
 
@@ -281,6 +282,8 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
     for j in set(np.flatnonzero(early.nonunique).tolist()) - {j for j, _ in doubts}:
         recorder.event(-np.inf, j, -1, "ridge")  # somewhere in the early phase
     t = valid_until(early, tol, rough=True)
+    if not stop.aligned and 0 < t < np.inf:
+        t = _careful(march, early, tol, t)
     done = stays = False
     if stop.aligned and float(early.last_event.max()) <= t:
         t, done = float(early.last_event.max()), True
@@ -296,6 +299,21 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
     recorder.early(early, t, log_end)
     state, _ = take(geometry, early.network(t))
     return state, log_end, (done or stop.aligned) and not stays
+
+
+def _careful(march: March, early: Alignment, tol: float, t: float) -> float:
+    """Hand over before t where a neuron is about to pass a hyperplane very slowly, and let it be followed finely."""
+    from ..early.validity import near, passing, poised
+
+    pairs = poised(early)
+    if not pairs[0].size:
+        return t
+    begin, meet = passing(early, pairs, tol, t), passing(early, pairs, 1.0, t)
+    if begin == 0.0 or near(early, pairs, begin) <= _UNTOLD:
+        return t
+    distance = float(np.exp(near(early, pairs, meet))) if meet < t else tol
+    march.care = Care(*pairs, rtol=max(march.rtol * distance, _FINEST))
+    return begin
 
 
 def _gap(problem: Problem, net: Network, goal: Goal) -> float:

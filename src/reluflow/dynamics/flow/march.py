@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import BudgetExceeded, Undecided
-from ...problem.types import Array
+from ...problem.types import Array, Index
 from ..trajectory import Trajectory
 from .blind import Blind
 from .events import TINY, Change, leaving
@@ -22,6 +22,7 @@ from .state import State, moving, pattern_of
 _PATIENCE = 1000  # explicit steps on data that are not fitted, where implicit ones seem better, before they are tried
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
+_PASSED = 0.1  # sine of the angle, or output, from which a neuron is beyond a hyperplane that it passed slowly
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
 
 
@@ -31,6 +32,22 @@ class Reached(NamedTuple):
     state: State
     log_time: float
     why: Why
+
+
+class Care(NamedTuple):
+    """Neurons that are about to pass hyperplanes very slowly, as `early.validity.poised` finds them."""
+
+    neurons: Index
+    samples: Index
+    rtol: float  # errors that are small beside their distances
+
+    def over(self, geometry: Geometry, phase: Phase) -> bool:
+        """Whether they have passed, or the network is not small any more."""
+        if np.abs(phase.margins()).max() > _PASSED:
+            return True
+        X = geometry.X[self.samples]
+        z = np.einsum("kd,kd->k", phase.state().U[self.neurons], X) / np.linalg.norm(X, axis=1)
+        return bool(np.abs(z).min() > _PASSED)
 
 
 class March:
@@ -56,6 +73,7 @@ class March:
         self.steps = 0
         self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
         self._stirred = 0.0  # ... and by how much they moved since then
+        self.care: Care | None = None  # what the steps have to be finer for at first
         self._open: tuple[str, float, int] | None = None  # phase under way: its name, its start, the steps before it
         self._zeros: set[int] = set()  # neurons that came to rest at w = 0 ...
         self._shut: Array | None = None  # ... and the pulls with which there was last seen to be no way out
@@ -97,6 +115,7 @@ class March:
         while reached.why not in ("done", "rest"):
             phase = self._phase(reached, patience, fold)
             reached = self._follow(phase)
+            self.care = None
             if isinstance(phase, Coupled):
                 fold = phase.fold
             elif isinstance(phase, Late) and reached.why == "coupled":
@@ -120,7 +139,8 @@ class March:
         if why == "coupled" and self.blind:
             return Blind(self.geometry, state, log_time, self.rtol)
         if why == "coupled":
-            return Coupled(self.geometry, state, log_time, self.rtol, patience, bool(self._zeros))
+            rtol = self.rtol if self.care is None else self.care.rtol
+            return Coupled(self.geometry, state, log_time, rtol, patience, bool(self._zeros))
         return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time", fold)
 
     def _follow(self, phase: Phase) -> Reached:
@@ -138,6 +158,8 @@ class March:
             self.recorder.add(phase.log_time, phase.state(), phase.margins())
             self.tell(phase.log_time)
             why = "done" if moved.done else phase.verdict(self.goal)
+            if why is None and self.care is not None and self.care.over(self.geometry, phase):
+                why = "coupled"
             if why is not None:
                 return self._finish(phase, why)
             woken = self._wake(phase)
