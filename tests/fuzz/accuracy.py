@@ -25,10 +25,10 @@ import reluflow as rf
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fuzz.flows import away, moved
+from fuzz.flows import brute_off, moved
 from fuzz.limits import TooLong, capped
-from helpers.draws import error, weights
-from helpers.restart import Cannot, Restarting
+from helpers.draws import error
+from helpers.restart import DELTA, Cannot
 
 RTOLS = (1e-4, 1e-6, 1e-8, 1e-10)
 FINEST = 1e-12
@@ -101,12 +101,11 @@ def brute(problem: rf.Problem, exact: rf.Trajectory, cap: float) -> str:
     if log_time > LONGEST:
         return ""
     try:
-        W, a = capped(cap, Restarting(problem).run, float(np.exp(log_time)))
+        apart = brute_off(problem, log_time, exact.final, cap, DELTA)
     except Cannot as why:
         return f"brute force cannot: {why}"
     except TooLong:
         return "brute force out of time"
-    apart = away(problem, np.column_stack([W, a]), weights(exact.final))
     return f"brute force within {apart:.1g}" + (" WRONG" if apart > BRUTE else "")
 
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fuzz.limits import TooLong, capped, neurons, points, short, source
 from helpers.draws import drawn, error, weights
-from helpers.restart import Cannot, Restarting
+from helpers.restart import DELTA, FINER, Cannot, Restarting
 
 RTOLS = (1e-6, 1e-4, 1e-8)
 FINE = 1e-11  # of the flow that is compared with
@@ -130,6 +130,12 @@ def away(problem: rf.Problem, found: np.ndarray, fine: np.ndarray) -> float:
     return float((np.linalg.norm(found - fine, axis=1) / size).max())
 
 
+def brute_off(problem: rf.Problem, log_time: float, fine: rf.Network, cap: float, delta: float) -> float:
+    """How far brute force is from a network."""
+    W, a = capped(cap, Restarting(problem, delta).run, float(np.exp(log_time)), rtol=delta)
+    return away(problem, np.column_stack([W, a]), weights(fine))
+
+
 def follow(problem: rf.Problem, log_time: float, rtol: float, cap: float) -> Outcome:
     """Follow one problem in all ways."""
     until = {"log_time": log_time}
@@ -153,8 +159,9 @@ def follow(problem: rf.Problem, log_time: float, rtol: float, cap: float) -> Out
     over = error(run.final, fine) / rtol
     brute, apart = "agrees", 0.0
     try:
-        W, a = capped(cap / 8, Restarting(problem).run, float(np.exp(log_time)))
-        apart = away(problem, np.column_stack([W, a]), weights(fine))
+        apart = brute_off(problem, log_time, fine, cap / 8, DELTA)
+        if apart > BRUTE:  # it sees crossings a little late, which counts where a neuron crosses very slowly
+            apart = brute_off(problem, log_time, fine, cap, FINER)
     except Cannot as why:
         brute = f"cannot: {why}"
     except TooLong:

@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 from scipy.integrate import DOP853
 
-DELTA = 1e-11  # how far behind a hyperplane it counts as crossed, as part of |w|
+DELTA, FINER = 1e-11, 1e-13  # how far behind a hyperplane it counts as crossed, as part of |w|
 MOST = 4  # hyperplanes at once
 LOOKS = 6  # moments within a step at which it is looked for events
 
@@ -24,7 +24,8 @@ class Cannot(Exception):
 class Restarting:
     """Neurons, and the sides of the hyperplanes on which they are (0: held)."""
 
-    def __init__(self, problem):
+    def __init__(self, problem, delta=DELTA):
+        self.delta = delta
         X, self.y = problem.data.X, problem.data.y
         self.force, self.weight = problem.loss.force, problem.weight
         self.slope, self.frozen, self.X = problem.net.slope, problem.train == "first", X
@@ -107,7 +108,7 @@ class Restarting:
         if self.d > 1 and (size < 1e-7 * np.abs(a)).any():
             raise Cannot("w = 0")
         z = self.sides * (W @ self.normals.T)
-        z = np.where(self.sides == 0, np.inf, z + DELTA * np.maximum(size, self.least)[:, None])
+        z = np.where(self.sides == 0, np.inf, z + self.delta * np.maximum(size, self.least)[:, None])
         b = np.full(self.p, np.inf)
         if (self.sides == 0).any():
             up, down = self.pulls(W, a)
@@ -157,7 +158,7 @@ class Restarting:
         m = len(self.normals)
         for j in np.unique(late[:, 0]):
             size = max(float(np.linalg.norm(self.W[j])), self.least[j])
-            on = np.abs(self.W[j] @ self.normals.T) <= 3 * DELTA * size
+            on = np.abs(self.W[j] @ self.normals.T) <= 3 * self.delta * size
             which = late[late[:, 0] == j, 1]
             on[which[which < m]] = True
             on |= self.sides[j] == 0
