@@ -147,7 +147,8 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -
         more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs * last < 0))]
     if chart.pattern.held:
         c, edge = chart.pulls(s, y), chart.edge(s, y)
-        more += [(chart.pattern.first(g), -2) for g in chart.pattern.held if chart.pattern.room(g, c, edge) < 0]
+        rooms = chart.pattern.rooms(c, edge)
+        more += [(chart.pattern.first(g), -2) for g, room in zip(chart.pattern.held, rooms, strict=True) if room < 0]
     return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
 
@@ -188,14 +189,15 @@ def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
     """Return what is positive before an event and negative after it, for each of some events."""
     V, last = chart.rows(y)
     js, ks = pairs.T
-    pulls = chart.pulls(s, y) if (ks == -2).any() else None
+    rooms: dict[int, float] = {}
+    if (ks == -2).any():
+        found = chart.pattern.rooms(chart.pulls(s, y), chart.edge(s, y))
+        rooms = dict(zip(chart.pattern.held, found.tolist(), strict=True))
     plain = np.maximum(ks, 0)
     out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
     for i in np.flatnonzero(ks < 0):
-        if ks[i] == -1:
-            out[i] = chart.signs[js[i]] * last[js[i]]
-        elif pulls is not None:
-            out[i] = chart.pattern.room(int(chart.pattern.member[js[i]]), pulls, chart.edge(s, y))
+        j = int(js[i])
+        out[i] = chart.signs[j] * last[j] if ks[i] == -1 else rooms[int(chart.pattern.member[j])]
     return np.asarray(out)
 
 

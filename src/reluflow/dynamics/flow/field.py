@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,15 @@ EDGE = 1e-12
 
 _CANCELLED = 4 * float(np.finfo(np.float64).eps)  # a sum of pulls below this part of their sizes is rounding
 _DIGITS = 8.0  # how many times the last digit of a margin may be wrong by
+_KEPT = 4096  # sets of hyperplanes whose bases are remembered
+
+
+class Hold(NamedTuple):
+    """Hyperplanes that a neuron slides on: an orthonormal basis of their normals, and how much of each a vector has."""
+
+    which: Index
+    basis: Array  # (d, rank)
+    parts: Array  # (k, d): parts @ v are the coefficients, of least norm, of v within the span of the normals
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,23 @@ class Geometry:
         """Log |w| below which a neuron is left as it is: caught on a ray against the force, it shrinks for ever."""
         start = self.problem.net.log_norms
         return float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
+
+    @cached_property
+    def _holds(self) -> dict[bytes, Hold]:
+        return {}
+
+    def hold(self, which: Index) -> Hold:
+        """Work out what sliding on some hyperplanes means; remembered, since events leave most neurons as they are."""
+        key = which.tobytes()
+        if key not in self._holds:
+            if len(self._holds) >= _KEPT:
+                self._holds.clear()
+            columns = self.faces.normals[which].T
+            u, s, vt = np.linalg.svd(columns, full_matrices=False)
+            rank = int((s > ON * s[0]).sum())
+            parts = (vt[:rank].T / s[:rank]) @ u[:, :rank].T
+            self._holds[key] = Hold(which, np.ascontiguousarray(u[:, :rank]), parts)
+        return self._holds[key]
 
     @property
     def X(self) -> Array:
@@ -98,7 +125,7 @@ class Pattern:
     order: Index  # (p,) neurons by group ...
     starts: Index  # (G,) ... and where each group begins
     H: Array  # (G, n) slopes at the samples
-    held: dict[int, tuple[Index, Array]]  # group -> hyperplanes held, orthonormal basis of their normals (d, k)
+    held: dict[int, Hold]  # group -> hyperplanes that it slides on
 
     @property
     def groups(self) -> int:
@@ -114,10 +141,32 @@ class Pattern:
         """Return one neuron of the group."""
         return int(self.order[self.starts[g]])
 
+    @cached_property
+    def _bases(self) -> Array:
+        """Bases of the sliding groups side by side, filled up with zeros: (groups that slide, d, largest rank)."""
+        ranks = [hold.basis.shape[1] for hold in self.held.values()]
+        out = np.zeros((len(ranks), self.geometry.X.shape[1], max(ranks)))
+        for block, rank, hold in zip(out, ranks, self.held.values(), strict=True):
+            block[:, :rank] = hold.basis
+        return out
+
+    @cached_property
+    def _sliding(self) -> _Sliding:
+        holds = list(self.held.values())
+        sizes = np.array([hold.which.size for hold in holds])
+        return _Sliding(
+            np.array(list(self.held), dtype=np.intp),
+            np.concatenate([hold.which for hold in holds]),
+            np.repeat(np.arange(sizes.size), sizes),
+            np.cumsum(sizes) - sizes,
+            np.concatenate([hold.parts for hold in holds]),
+        )
+
     def project(self, D: Array) -> Array:
         """Take out of the force on each sliding group what would lead away from its hyperplanes; in place."""
-        for g, (_, basis) in self.held.items():
-            D[g] -= basis @ (basis.T @ D[g])
+        if self.held:
+            groups = self._sliding.groups
+            D[groups] -= (self._bases @ (D[groups, None, :] @ self._bases).swapaxes(1, 2))[:, :, 0]
         return D
 
     def raw_forces(self, c: Array) -> Array:
@@ -143,25 +192,40 @@ class Pattern:
         Z = self.geometry.X @ self.total(weighted).T
         return np.asarray(self.geometry.y * np.einsum("gn,ng->n", self.H, Z))
 
-    def room(self, g: int, c: Array, edge: float) -> float:
-        """How much force keeps a sliding group on the hyperplane where it is least; negative where it must leave.
+    def rooms(self, c: Array, edge: float) -> Array:
+        """How much force keeps each sliding group on the hyperplane where it is least; negative where it must leave.
 
-        The slopes h that make the force tangent must lie in [slope, 1]; ``edge``, the part of all forces that may be
-        rounding, is allowed for.
+        In the order of ``held``. The slopes h that make the force tangent must lie in [slope, 1]; ``edge``, the part of
+        all forces that may be rounding, is allowed for.
         """
-        which, _ = self.held[g]
-        normals = self.geometry.faces.normals[which]
-        raw = (self.H[g] * c) @ self.geometry.X
-        kinks = self.geometry.kinks(c)[which]
-        mass = float(np.abs(self.H[g] * c) @ self.geometry.problem.data.norms)
-        strong = np.abs(kinks) > _WEAK * mass
-        push = np.zeros(which.size)
-        push[strong] = np.linalg.lstsq(normals[strong].T, -raw, rcond=None)[0]
-        beyond = np.abs(normals[~strong] @ (raw + push @ normals)).max(initial=0.0)  # nothing there could hold it
+        groups, faces, owner, starts, parts = self._sliding
+        pulls = self.H[groups] * c
+        raw, mass = pulls @ self.geometry.X, np.abs(pulls) @ self.geometry.problem.data.norms
+        kinks = self.geometry.kinks(c)[faces]
+        push, beyond = -np.einsum("kd,kd->k", parts, raw[owner]), np.zeros(groups.size)
+        weak = np.abs(kinks) <= _WEAK * mass[owner]
+        for g in np.unique(owner[weak]):
+            mine = owner == g
+            normals, strong = self.geometry.faces.normals[faces[mine]], ~weak[mine]
+            push[mine] = 0.0
+            push[mine & ~weak] = np.linalg.lstsq(normals[strong].T, -raw[g], rcond=None)[0]
+            # Nothing could hold it where the pull is weak.
+            beyond[g] = np.abs(normals[~strong] @ (raw[g] + push[mine] @ normals)).max()
         # push = (h - slope) kinks; towards the kink it must be, and not beyond (1 - slope) kinks.
         forward = np.sign(kinks) * push
-        room = np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward)[strong]
-        return float(min(room.min(initial=np.inf), -beyond)) + 2 * edge * mass
+        room = np.minimum(forward, (1 - self.geometry.slope) * np.abs(kinks) - forward)
+        room[weak] = np.inf
+        return np.asarray(np.minimum(np.minimum.reduceat(room, starts), -beyond) + 2 * edge * mass)
+
+
+class _Sliding(NamedTuple):
+    """The hyperplanes of all sliding groups in one row."""
+
+    groups: Index  # (k,) the groups
+    faces: Index  # (K,) their hyperplanes
+    owner: Index  # (K,) to which of the k groups each belongs
+    starts: Index  # (k,) where those of a group begin
+    parts: Array  # (K, d) as in `Hold`
 
 
 def edge_of(reach: float) -> float:
@@ -180,17 +244,9 @@ def make_pattern(geometry: Geometry, sides: Signs) -> Pattern:
     order = np.argsort(member, kind="stable")
     starts = np.searchsorted(member[order], np.arange(int(member.max()) + 1))
     shown = sides[order[starts]]
-    held = {}
-    for g in np.flatnonzero((shown == 0).any(axis=1)):
-        which = np.flatnonzero(shown[g] == 0)
-        q, r = np.linalg.qr(geometry.faces.normals[which].T)
-        held[int(g)] = (which, q[:, np.abs(np.diag(r)) > ON] if which.size <= q.shape[0] else _range(geometry, which))
+    slides = np.flatnonzero((shown == 0).any(axis=1))
+    held = {int(g): geometry.hold(np.flatnonzero(shown[g] == 0)) for g in slides}
     return Pattern(geometry, sides, member, order, starts, geometry.slopes(shown), held)
-
-
-def _range(geometry: Geometry, which: Index) -> Array:
-    u, s, _ = np.linalg.svd(geometry.faces.normals[which].T, full_matrices=False)
-    return np.asarray(u[:, s > ON * s[0]])
 
 
 @dataclass(frozen=True)

@@ -276,15 +276,11 @@ class Shift:
         alpha = 1.0 + c * chart.decay
         gram = X @ X.T
         mass = pattern.total(factor * out**2)
-        if pattern.held:
-            T = np.zeros_like(gram)
-            plain = [g for g in range(pattern.groups) if g not in pattern.held]
-            T += ((H[plain].T * mass[plain]) @ H[plain]) * gram
-            for g, (_, basis) in pattern.held.items():
-                XQ = X @ basis
-                T += mass[g] * np.outer(H[g], H[g]) * (gram - XQ @ XQ.T)
-        else:
-            T = ((H.T * mass) @ H) * gram
+        T = ((H.T * mass) @ H) * gram
+        if pattern.held:  # what the hyperplanes take out of the forces
+            blocks = [np.sqrt(mass[g]) * H[g][:, None] * (X @ hold.basis) for g, hold in pattern.held.items()]
+            out_of = np.hstack(blocks)
+            T -= out_of @ out_of.T
         T /= alpha
         D = J.D[pattern.member]
         inv = np.zeros(len(V))

@@ -37,9 +37,12 @@ _AGED = 15.0  # log t from which fitted data are always followed implicitly
 _FOLD, _FINE, _GAIN = 60.0, 1e-6, 1.0 / 6.0
 _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 #: Part of the tolerance that an implicit step may use up, and the least it can ask for: errors add up over hundreds of
-#: steps, and that of a single neuron is a small part of the mean over all that the solver looks at. Where data are not
-#: fitted, which is seldom followed in this way, but for thousands of steps, that takes 2.5 times as long (iris 1/2).
-_STEP: dict[Clock, float] = {"norm": 0.003, "time": 0.1}
+#: steps, and that of a single neuron is a small part of the mean over all that the solver looks at. It grows with log t
+#: from some time on: directions converge, and forget what was wrong before.
+_STEP, _LATER, _MOST = 0.003, 300.0, 0.3
+#: Where data are not fitted that is so for a trial; a long way, of thousands of steps, would take 2.5 times as long
+#: (iris 1/2).
+_LONG = 0.1
 _FINEST = 1e-13
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
@@ -363,7 +366,6 @@ class Late:
         self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float
     ) -> None:
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
-        self.tol = max(_STEP[clock] * rtol, _FINEST)  # of a step
         self.fold = fold  # explicit steps that an e-fold of time took before
         self.begun, self.taken = log_time, 0
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
@@ -383,6 +385,15 @@ class Late:
         self.y, self.field = self.chart.y0, self.chart.field()
         self.stepper: Any = None
         self.first: float | None = None  # length of the first step
+
+    @property
+    def tol(self) -> float:
+        """Error that a step may make."""
+        if self.clock == "norm":
+            share = min(_STEP * max(1.0, self.log_time / _LATER), _MOST)
+        else:
+            share = _STEP if self.taken < _TRIAL else _LONG
+        return max(share * self.rtol, _FINEST)
 
     @property
     def dearer(self) -> bool:

@@ -94,8 +94,8 @@ def _columns(geometry: Geometry, pattern: Pattern) -> Array:
     for g in range(pattern.groups):
         X = geometry.X.copy()
         if g in pattern.held:
-            normals = pattern.held[g][1]
-            X -= (X @ normals) @ normals.T
+            basis = pattern.held[g].basis
+            X -= (X @ basis) @ basis.T
         blocks.append(pattern.H[g][:, None] * geometry.y[:, None] * X)
     return np.hstack(blocks)
 

@@ -21,7 +21,8 @@ _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends on the time, only on log R
 _ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
 _MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
-_GROWS = 1e-6  # ... by more than this part a time
+_GROWS = 1e-6  # ... by more than this part a time ...
+_LABOUR = 10_000  # ... and no more steps than this have been taken for it
 _SAME = 1e-9  # margins that differ by less, relatively, are one plateau, and times are one
 
 
@@ -76,6 +77,7 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
+        self.begun = 0  # steps taken before the rounds
         self.coming: set[int] = set()  # neurons that ended plateaus
         self._margin = 0.0  # normalised, at the end of the last round
 
@@ -88,13 +90,20 @@ class Way:
         """Follow the flow to the next stage; False if there is none."""
         ahead = self._ahead()
         if not ahead:
-            if self.last < TIME_ENOUGH or self.rounds >= (_MOST_ROUNDS if self._grows() else _ROUNDS):
+            if self.last < TIME_ENOUGH or self._tired():
                 return False
             self._shrink()
             ahead = self._ahead()
         self.march.goal = Goal(min(ahead), -np.inf, np.inf)
         self.reached = self.march.resume(self.reached.state, self.reached.log_time)
         return True
+
+    def _tired(self) -> bool:
+        """Whether the network has been made smaller often enough, or with too much work."""
+        if not self.rounds:
+            self.begun = self.march.steps
+        most = _MOST_ROUNDS if self._grows() else _ROUNDS
+        return self.rounds >= most or self.march.steps - self.begun > _LABOUR
 
     def in_time(self) -> March:
         """Give the march back the flow as far as it was followed in time."""
