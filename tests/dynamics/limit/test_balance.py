@@ -10,9 +10,10 @@ from scipy.optimize import minimize_scalar
 
 import reluflow as rf
 from helpers.line import Line, line_limit, line_problem
+from reluflow.dynamics.flow.balance import balance
 from reluflow.dynamics.flow.field import Geometry
 from reluflow.dynamics.flow.state import take
-from reluflow.dynamics.limit.balance import balance, evidence_of
+from reluflow.dynamics.limit.balance import evidence_of
 
 limit_module = import_module("reluflow.dynamics.limit.limit")  # `reluflow.dynamics.limit` is the room
 

@@ -12,6 +12,10 @@ proportional to :math:`R = |\theta|^2`. Two clocks:
 All neurons are carried as they are. The matrix of the implicit equations is a block for each neuron, which has a closed
 inverse, plus a part of rank k, the number of samples with a noticeable force: Woodbury's formula leaves a k x k
 system, essentially in the margins. Nothing of size n x n or (p d) x (p d) is formed.
+
+Points may rest in balance while the others go on (`balance.Level`). With the clock ``norm`` they are held as by
+springs: :math:`p_i = k (z_i - q_i)/R` beside the :math:`p_i` of the others, which sum to 1; their large pulls, without
+effect on any neuron, are left out.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import numpy as np
 
 from ...problem import check_time
 from ...problem.types import Array, Flags
+from .balance import Level
 from .field import Geometry, Pattern, edge_of, make_pattern
 from .state import STRONG, State, moving, tie, ties
 
@@ -34,6 +39,7 @@ _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
 Clock = Literal["norm", "time"]
 
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
+_SPRING = 1e7  # stiffness of points in balance: what their normalised margins are off is one part of this
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class LateChart:
     clock: Clock
     log_time: float  # at the start
     log_size: float  # log R_0: log |theta|^2, or log |W| for a frozen second layer
+    level: Level | None = None  # points that rest in balance, with the clock ``norm``
 
     # -- coordinates ----------------------------------------------------------------------------------
 
@@ -127,13 +134,24 @@ class LateChart:
 
     # -- the field ------------------------------------------------------------------------------------
 
+    @cached_property
+    def counts(self) -> Flags:
+        """Which samples go on to be fitted: felt, and not in balance."""
+        felt = self.pattern.live.copy()
+        if self.level is not None:
+            felt[self.level.points] = False
+        return felt
+
+    def _spring(self, s: float) -> float:
+        return _SPRING * math.exp(-(self.log_size + s))
+
     def pull(self, s: float, y: Array) -> Pull:
         """Work out the forces of the samples at a point."""
         return self._pull(s, self.margins(s, y))
 
     def _pull(self, s: float, q: Array) -> Pull:
-        problem, live = self.geometry.problem, self.pattern.live
-        log_g = np.where(live, problem.loss.log_force(q), -np.inf)
+        problem = self.geometry.problem
+        log_g = np.where(self.counts, problem.loss.log_force(q), -np.inf)
         if self.clock == "time":
             with np.errstate(over="ignore", under="ignore"):
                 c = np.exp(log_g + (s + math.log(problem.weight)))
@@ -143,7 +161,9 @@ class LateChart:
             p = np.exp(log_g - top)
         total = float(p.sum())
         p /= total
-        gamma = float(p @ q) * np.exp(-(self.log_size + s))
+        gamma = float(p @ q) * np.exp(-(self.log_size + s))  # of these alone: any clock will do, and this one is not stiff
+        if self.level is not None:
+            p[self.level.points] = self._spring(s) * (self.level.margins - q[self.level.points])
         if self.geometry.frozen:
             speed = float(np.exp(self.log_size)) / gamma
             log_dt = s + self.log_size - np.log(gamma) if gamma > 0 else np.nan
@@ -156,9 +176,13 @@ class LateChart:
         """``c_i`` up to a common factor; also of samples that neurons only slide on, which may be far stronger."""
         pull = self.pull(s, y)
         log_g = self.geometry.problem.loss.log_force(pull.q)
-        top = float(log_g[self.pattern.live].max())
+        top = float(log_g[self.counts].max())
         with np.errstate(under="ignore"):
-            return np.asarray(self.geometry.y * np.exp(np.minimum(log_g - top, STRONG)))
+            c = np.exp(np.minimum(log_g - top, STRONG))
+        if self.level is not None:  # these are far stronger too, and what they do together is nothing
+            who, g = self.level.points, self.level.pulls
+            c[who] = np.exp(STRONG) * g / g.max() + pull.p[who] / pull.p[self.counts].max()
+        return np.asarray(self.geometry.y * c)
 
     def edge(self, s: float, y: Array) -> float:
         """Part of the forces that may be rounding."""
@@ -191,9 +215,13 @@ class LateChart:
         pull = self.pull(s, y)
         q, p = pull.q, pull.p
         kink = -1.0 / (1.0 + np.exp(-np.clip(q, -700, 700))) if self.geometry.problem.loss.name == "logistic" else -1.0
-        kink = np.broadcast_to(kink, q.shape)
         D = self.pattern.forces(p * self.geometry.y * pull.speed)
-        return Linear(self, s, y, pull, kink, D)
+        bend = p * kink
+        if self.level is None:
+            return Linear(self, s, y, pull, p, bend, bend, D)
+        p, alone = p.copy(), bend.copy()
+        p[self.level.points], bend[self.level.points], alone[self.level.points] = 0.0, 0.0, -self._spring(s)
+        return Linear(self, s, y, pull, p, bend, alone, D)
 
 
 @dataclass(frozen=True)
@@ -214,7 +242,9 @@ class Linear:
     s: float
     y: Array
     pull: Pull
-    kink: Array
+    p: Array  # (n,) forces that sum to one ...
+    bend: Array  # (n,) ... and how they change with their margins before they are made to ...
+    alone: Array  # (n,) ... and with those of points in balance, which do not enter the sum
     D: Array  # (G, d)
 
     __array_ufunc__ = None  # so that a NumPy number times this asks __rmul__
@@ -259,7 +289,7 @@ class Shift:
         V, out = chart.neurons(J.s, J.y)
         size = chart._factor(J.s) @ (out**2 + np.einsum("jd,jd->j", V, V))
         diagonal = (
-            abs(self.c * J.pull.speed) * J.pull.p * np.abs(J.kink) * float(size) * chart.geometry.problem.data.norms**2
+            abs(self.c * J.pull.speed) * np.abs(J.alone) * float(size) * chart.geometry.problem.data.norms**2
         )
         return np.flatnonzero(diagonal > _NOTICEABLE)
 
@@ -291,11 +321,9 @@ class Shift:
             T += psi.T @ ((factor * inv)[:, None] * psi)
         sign = chart.geometry.y[E]
         T *= np.outer(sign, sign)
-        p, kink = J.pull.p[E], J.kink[E]
-        S = J.pull.speed * p * kink
-        A = -c * S[:, None] * T
+        A = -c * (J.pull.speed * J.alone[E])[:, None] * T
         if chart.clock == "norm":
-            A += c * np.outer(J.pull.speed * p, (p * kink) @ T)
+            A += c * np.outer(J.pull.speed * J.p[E], J.bend[E] @ T)
         A[np.diag_indices_from(A)] += 1.0
         return _Factors(X, H, V, out, factor, alpha, D, inv, sign, lu_factor(A, check_finite=False))
 
@@ -326,11 +354,11 @@ class Shift:
         V = at.V
         n_rows = V.shape[0] * (V.shape[1] + 1)
         x = self._block(b[:n_rows].reshape(V.shape[0], -1))
-        p, kink = J.pull.p[self.which], J.kink[self.which]
+        bend = J.bend[self.which]
         dq = self._margins(x)
-        change = J.pull.speed * p * kink * dq
+        change = J.pull.speed * J.alone[self.which] * dq
         if chart.clock == "norm":
-            change -= J.pull.speed * p * float((p * kink) @ dq)
+            change -= J.pull.speed * J.p[self.which] * float(bend @ dq)
         z = lu_solve(at.lu, self.c * change, check_finite=False)
         G = chart.pattern.project((at.H * (z * at.sign)) @ at.X)[chart.pattern.member]
         push = np.empty_like(x)
@@ -342,7 +370,7 @@ class Shift:
         rate = _pace(J.pull.log_dt, J.y[-1])
         stiff = rate * (np.cosh(J.y[-1]) + np.tanh(J.y[-1]))  # rate = e^(log_dt - tau) / cosh, tau = sinh
         dq = self._margins(x)
-        last = (b[-1] - self.c * rate * float((p * kink) @ dq)) / (1.0 + self.c * stiff)
+        last = (b[-1] - self.c * rate * float(bend @ dq)) / (1.0 + self.c * stiff)
         return np.append(x.ravel(), last)
 
 
@@ -352,7 +380,9 @@ def _pace(log_dt: float, z: float) -> float:
         return float(np.exp(log_dt - np.sinh(z)) / np.cosh(z))
 
 
-def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, log_time: float) -> LateChart:
+def late_chart(
+    geometry: Geometry, state: State, whole: Pattern, clock: Clock, log_time: float, level: Level | None = None
+) -> LateChart:
     """Choose coordinates for the neurons that move."""
     who = moving(geometry, state, whole)
     pattern = make_pattern(geometry, state.sides[who])
@@ -365,7 +395,7 @@ def late_chart(geometry: Geometry, state: State, whole: Pattern, clock: Clock, l
         unit = np.maximum(state.log_w, state.log_a)[who]
         balanced = state.balanced[who]
     tied, excess = ties(geometry, state, who, unit)
-    return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size)
+    return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size, level)
 
 
 def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, step: float | None = None) -> Any:

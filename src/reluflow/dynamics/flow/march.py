@@ -11,6 +11,7 @@ import numpy as np
 from ...problem import BudgetExceeded, Undecided
 from ...problem.types import Array, Index
 from ..trajectory import Trajectory
+from .balance import level
 from .blind import Blind
 from .events import TINY, Change, leaving
 from .field import Geometry, make_pattern
@@ -23,6 +24,7 @@ _PATIENCE = 1000  # explicit steps on data that are not fitted, where implicit o
 _STANDSTILL = 500  # times that one event may come back while nothing moves: it does not end
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _PASSED = 0.1  # sine of the angle, or output, from which a neuron is beyond a hyperplane that it passed slowly
+_SETTLED = 10.0  # log t from which points may be in balance when a flow is taken up again
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
 
 
@@ -111,6 +113,8 @@ class March:
             pattern = make_pattern(self.geometry, state.sides[who])
             fitted = bool(pattern.margins(state.weighted()[who])[pattern.live].min(initial=np.inf) > FITTED)
         reached = Reached(state, log_time, "late" if fitted else "coupled")
+        if who.any() and not fitted and log_time > _SETTLED and level(self.geometry, state) is not None:
+            reached = Reached(state, log_time, "level")
         patience, fold = _PATIENCE, 0.0
         while reached.why not in ("done", "rest"):
             phase = self._phase(reached, patience, fold)
@@ -141,7 +145,8 @@ class March:
         if why == "coupled":
             rtol = self.rtol if self.care is None else self.care.rtol
             return Coupled(self.geometry, state, log_time, rtol, patience, bool(self._zeros))
-        return Late(self.geometry, state, log_time, self.rtol, "norm" if why == "late" else "time", fold)
+        still = level(self.geometry, state) if why == "level" else None
+        return Late(self.geometry, state, log_time, self.rtol, "time" if why == "time" else "norm", fold, still)
 
     def _follow(self, phase: Phase) -> Reached:
         """Follow one phase to its end."""

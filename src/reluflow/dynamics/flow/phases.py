@@ -15,6 +15,7 @@ from ...problem import Undecided
 from ...problem.types import Array, Flags, Index
 from .adams import Adams, Events
 from .arcs import FLIP, HARD, THROUGH
+from .balance import Level, level
 from .dense import Leg
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
@@ -55,7 +56,7 @@ _STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside
 _KINKS = ("activate", "deactivate")  # events at which velocities stay as they are and only change differently
 _SHOWN = 8  # points named in a message
 
-Why = Literal["done", "rest", "late", "coupled", "time"]
+Why = Literal["done", "rest", "late", "coupled", "time", "level"]
 
 
 class Goal(NamedTuple):
@@ -363,9 +364,17 @@ class Late:
     name = "late"
 
     def __init__(
-        self, geometry: Geometry, state: State, log_time: float, rtol: float, clock: Clock, fold: float
+        self,
+        geometry: Geometry,
+        state: State,
+        log_time: float,
+        rtol: float,
+        clock: Clock,
+        fold: float,
+        still: Level | None = None,
     ) -> None:
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
+        self.still = still  # points that rest in balance
         self.fold = fold  # explicit steps that an e-fold of time took before
         self.begun, self.taken = log_time, 0
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
@@ -380,7 +389,9 @@ class Late:
         self.resting = not moving(self.geometry, state, whole).any()
         if self.resting:
             return
-        self.chart = late_chart(self.geometry, state, whole, self.clock, self.log_time)
+        self.chart = late_chart(self.geometry, state, whole, self.clock, self.log_time, self.still)
+        if self.still is not None and not self.still.holds(self.geometry, self.chart.pattern):
+            self.fallen = True  # a neuron has come to where the balance is none
         self.s = self.log_time if self.clock == "time" else 0.0
         self.y, self.field = self.chart.y0, self.chart.field()
         self.stepper: Any = None
@@ -534,7 +545,7 @@ class Late:
             return "coupled"
         if self.out_of_clock:
             return "done" if self.log_time >= goal.log_time else self._lost()
-        live = self.chart.margins(self.s, self.y)[self.chart.pattern.live]
+        live = self.chart.margins(self.s, self.y)[self.chart.counts]
         tried = self.busy > _BUSY or (self.clock == "time" and self.taken >= _TRIAL)
         if tried and self.log_time < _CROWDED and self.dearer:
             return "coupled"
@@ -547,7 +558,9 @@ class Late:
         if _speed(self.chart, here, self.field(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
             return "rest"
         if noise > 100 * self.rtol and noise > 1e-8:
-            return "done" if self.log_time >= goal.log_time else self._lost()
+            if self.log_time >= goal.log_time:
+                return "done"
+            return "level" if level(self.geometry, self._state) is not None else self._lost()
         return None
 
     def _lost(self) -> Why:

@@ -19,7 +19,9 @@ from ...margins import KKT, GroupedMargin, grouped_margin, hard_margin, kkt
 from ...problem import Dataset, Network, NotSeparable, Stopped, Undecided
 from ...problem.types import Array, Flags, Index, Signs
 from ...sectors import exact_signs
+from ..flow.balance import Level, level
 from ..flow.field import Geometry
+from ..flow.phases import FITTED
 from ..flow.state import State, moving, pattern_of
 
 _CARRIES = 1e-3  # share of |theta|^2 from which a group is taken to carry the network
@@ -74,10 +76,16 @@ class Candidate:
     unique: bool  # whether the shares of the groups are determined
     walls: int  # groups that touch a wall of their cone on which they do not slide, and beyond which another is best
     grazing: int  # groups that touch one beyond which the best network is the same
-    live: Index  # samples that some group feels
+    live: Index  # samples that some group feels, and which are fitted in the end
     multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
     free: bool = False  # whether other multipliers would do as well
     held: Flags | None = None  # (groups, n): which groups lean on lost points, which push them out; None: none does
+    still: Level | None = None  # samples that rest in balance meanwhile
+
+    def lost(self, n: int) -> Index:
+        """Return which of n samples no group feels."""
+        felt = self.live if self.still is None else np.union1d(self.live, self.still.points)
+        return np.setdiff1d(np.arange(n), felt)
 
     @property
     def living_groups(self) -> tuple[LimitGroup, ...]:
@@ -92,7 +100,7 @@ class Candidate:
 
 
 class PresentGroups(NamedTuple):
-    """The groups there are: the data, samples that are felt, patterns on all, signs, members, shares of R ..."""
+    """The groups there are: the data, samples they fit, patterns on all, signs, members, shares of R ..."""
 
     data: Dataset
     live: Index
@@ -101,6 +109,7 @@ class PresentGroups(NamedTuple):
     members: list[Index]
     shares: Array
     carry: Index  # those that carry the network, the largest first
+    still: Level | None  # samples in balance
 
 
 class Lost(NamedTuple):
@@ -136,8 +145,13 @@ def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) ->
     data = geometry.problem.data
     counts = (shares >= _CARRIES) | np.array([np.isin(js, list(coming)).any() for js in members])
     carry = np.array([g for g in np.argsort(-shares) if counts[g]], dtype=np.intp)
-    groups = PresentGroups(data, live, patterns, signs, members, shares, carry)
-    lost = np.setdiff1d(np.arange(geometry.problem.data.n), live)
+    lost = np.setdiff1d(np.arange(data.n), live)
+    still = level(geometry, state) if whole.margins(state.weighted())[live].min() <= FITTED else None
+    if still is not None:
+        live = np.setdiff1d(live, still.points)
+        if geometry.frozen:
+            return f"{still.points.size} points rest in balance, which is not decided for a frozen second layer"
+    groups = PresentGroups(data, live, patterns, signs, members, shares, carry, still)
     if geometry.frozen and (patterns[carry][:, lost] == 0).any():
         return Lost(lost, np.concatenate([members[g] for g in carry]))
     try:
@@ -156,16 +170,19 @@ def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
     A lost point pulls at a group that sees it infinitely more strongly than all others: one that would unlearn it
     slides on its hyperplane, or stays behind, :math:`v_G \cdot x \le 0`. One that would learn it is not held.
     """
-    data, live, patterns, signs, members, shares, carry = present
-    fit = np.isin(np.arange(data.n), live)
-    here = np.where(fit, patterns, -1).astype(np.int8)
-    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1, fit=fit)
-    pushed = ~fit & (np.abs(found.cone_multipliers) * data.norms > _TIGHT)
+    data, live, patterns, signs, members, shares, carry, still = present
+    fit, flat = np.isin(np.arange(data.n), live), np.zeros(data.n, dtype=bool)
+    if still is not None:
+        # Their pulls add up to nothing, so that margins which are not negative are 0.
+        flat[still.points] = True
+    here = np.where(fit | flat, patterns, -1).astype(np.int8)
+    found = grouped_margin(data, here[carry], signs[carry], slope, cones=slope < 1, fit=fit, level=flat)
+    pushed = ~(fit | flat) & (np.abs(found.cone_multipliers) * data.norms > _TIGHT)
     if (pushed & (signs[carry, None] * data.y > 0)).any():
         return "a group is about to see a point that no neuron feels"
     u, norms = _directions(found, data, here[carry], signs[carry], slope), found.norms
     if found.unique is not True:
-        norms = _nearest(found, data, u, here[carry], slope, shares[carry], fit)
+        norms = _nearest(found, data, u, here[carry], slope, shares[carry], fit, flat)
     v = np.zeros((len(members), data.d))
     v[carry] = norms[:, None] * u
     size = np.linalg.norm(v, axis=1)
@@ -188,9 +205,9 @@ def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
     )
     held = np.zeros((len(members), data.n), dtype=bool)
     held[carry] = pushed & (size[carry] > 0)[:, None]
-    certificate = None if held.any() else kkt(data.subset(live), network)
+    certificate = None if held.any() or flat.any() else kkt(data.subset(live), network)
     walls, grazing = (
-        _walls(data, v[carry], here[carry], signs[carry], slope, found.margin, fit) if slope < 1 else (0, 0)
+        _walls(data, v[carry], here[carry], signs[carry], slope, found.margin, fit, flat) if slope < 1 else (0, 0)
     )
     slides = np.where(held[carry], 0, here[carry])
     return Candidate(
@@ -204,8 +221,9 @@ def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
         grazing,
         live,
         found.multipliers,
-        _free(data, found, slides, slope),
+        _free(data, found, slides, slope, flat),
         held,
+        still,
     )
 
 
@@ -220,7 +238,7 @@ def _directions(found: GroupedMargin, data: Dataset, pattern: Signs, signs: Arra
 
 
 def _nearest(
-    found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array, fit: Flags
+    found: GroupedMargin, data: Dataset, u: Array, pattern: Signs, slope: float, shares: Array, fit: Flags, flat: Flags
 ) -> Array:
     """Sizes of the groups that solve the program and are nearest to those of the flow.
 
@@ -234,7 +252,7 @@ def _nearest(
     tight = np.flatnonzero(found.cone_dual_norms > 1 - _TIGHT)
     h = np.where(pattern[tight] > 0, 1.0, slope)
     gains = (found.signs[tight, None] * h * (u[tight] @ data.X.T) * data.y).T  # margins by unit size
-    held = found.multipliers > _TIGHT * found.multipliers.max()
+    held = (found.multipliers > _TIGHT * found.multipliers.max()) | flat
     loose = ~held & fit
     t = found.norms[tight]
     N = null_space(gains[held], rcond=_RANK)
@@ -260,14 +278,14 @@ def _touched(data: Dataset, v: Array, pattern: Signs) -> Flags:
 
 
 def _walls(
-    data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float, fit: Flags
+    data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float, fit: Flags, flat: Flags
 ) -> tuple[int, int]:
     """Count the groups that touch a wall: those beyond which another network is best, and those where none is.
 
     A group that ends on a wall may go on from either side. Where the best network with the patterns beyond it has no
     larger margin, this network is the best there too, and it does not matter.
     """
-    touched = _touched(data, v, pattern) & fit
+    touched = _touched(data, v, pattern) & (fit | flat)
     if slope == 0:
         for g in np.flatnonzero(touched.any(axis=1)):
             touched[g, touched[g]] = ~keeps_apart(data, pattern[g], np.flatnonzero(touched[g]))
@@ -276,7 +294,7 @@ def _walls(
         beyond = pattern.copy()
         beyond[g] = np.where(touched[g], -pattern[g], pattern[g])
         try:
-            better = grouped_margin(data, beyond, signs, slope, fit=fit).margin > margin * (1 + _SAME)
+            better = grouped_margin(data, beyond, signs, slope, fit=fit, level=flat).margin > margin * (1 + _SAME)
         except (NotSeparable, Undecided) as exc:
             if isinstance(exc, Stopped):
                 raise
@@ -303,18 +321,24 @@ def _within(X: Array, held: Array) -> Array:
     return np.asarray(X - (X @ basis) @ basis.T)
 
 
-def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float) -> bool:
-    """Whether the multipliers are not unique: what the active samples do to the living groups is linearly dependent."""
+def _free(data: Dataset, found: GroupedMargin, pattern: Signs, slope: float, flat: Flags) -> bool:
+    """Whether the multipliers are not unique: what the active samples do to the living groups is linearly dependent.
+
+    Those of samples in balance never are, which does not matter: what is left open has no effect.
+    """
     rows = []
     for g in found.living:
         X = _within(data.X[found.active], data.X[pattern[g] == 0])
         h = np.where(pattern[g, found.active] > 0, 1.0, slope)
         rows.append(h[:, None] * X / data.norms[found.active, None])
-    return bool(np.linalg.matrix_rank(np.hstack(rows), tol=_RANK) < found.active.size)
+    effect, still = np.hstack(rows), flat[found.active]
+    rank = int(np.linalg.matrix_rank(effect, tol=_RANK))
+    rest = int(np.linalg.matrix_rank(effect[still], tol=_RANK)) if still.any() else 0
+    return rank - rest < int((~still).sum())
 
 
 def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Candidate | str:
-    _, live, patterns, signs, members, shares, _ = present
+    _, live, patterns, signs, members, shares, _, _ = present
     data, here = present.data.subset(live), patterns[:, live]
     h = np.where(here > 0, 1.0, np.where(here < 0, geometry.slope, 0.0))
     unit = float(max(state.log_a[js].max() for js in members))  # the frozen weights in units of the largest

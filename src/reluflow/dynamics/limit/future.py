@@ -26,6 +26,7 @@ from ..flow.events import TINY
 from ..flow.field import Geometry
 from ..flow.origin import Exit, way_out
 from ..flow.state import State
+from .candidate import Candidate
 
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
@@ -163,6 +164,22 @@ def follow(geometry: Geometry, state: State, multipliers: Array, living: Network
         return one
     which = int(small[np.flatnonzero(one._early.nonunique)[0]])
     return _undecided(small, one.rates, f"neuron {which} reaches a place where it may go on in several ways")
+
+
+def beside(geometry: Geometry, state: State, found: Candidate, small: Index, lost: Index) -> Future:
+    """Follow small neurons at a KKT point beside which points rest in balance.
+
+    Those pull infinitely more strongly than the others, to no effect on neurons whose patterns are in the balance. One
+    that comes to feel them grows, or shrinks, at once.
+    """
+    if found.still is None:
+        raise ValueError("no point is in balance")
+    multipliers, g = found.multipliers.copy(), found.still.pulls
+    multipliers[found.still.points] += _UNFITTED * multipliers.max() * g / g.max()
+    future = follow(geometry, state, multipliers, found.network, small, lost)
+    if future.doubt or future.arrival == np.inf:
+        return future
+    return _undecided(small, future.rates, f"neuron {future.first} comes to feel points that rest in balance, and grows")
 
 
 def _straight(geometry: Geometry, state: State, small: Index) -> State:

@@ -31,6 +31,7 @@ _THERE = 1e-8  # gaps below this have closed
 _CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
 _TURNS = 1e-8  # angles below this are rounding
 _SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
+_STILL = 1e-2  # margins of points in balance may be so far from where they rest: they are held at infinity
 _OPEN_SHARES = 5e-3  # those that it leaves open are taken from the flow, which must have settled
 
 
@@ -52,14 +53,14 @@ class Look(NamedTuple):
 
     @property
     def data(self) -> Dataset:
-        """The points that are felt."""
+        """The points that are fitted."""
         whole = self.run.problem.data
         return whole.subset(self.found.live) if self.found.live.size < whole.n else whole
 
     @property
     def lost(self) -> Index:
-        """The points that are not."""
-        return np.setdiff1d(np.arange(self.run.problem.data.n), self.found.live)
+        """The points that are not felt."""
+        return self.found.lost(self.run.problem.data.n)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def _quiet(look: Look) -> tuple[float, bool, str]:
 def _kkt(look: Look) -> tuple[float, bool, str]:
     certificate, pushes = look.found.certificate, ""
     if certificate is None:
-        residual, pushes = look.found.residual, ", with the pushes of lost points"
+        still = look.found.still is not None
+        residual, pushes = look.found.residual, f", with the pushes of {'points in balance' if still else 'lost points'}"
     else:
         residual = max(certificate.residual, certificate.balance or 0.0)
     return residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke{pushes}"
@@ -186,6 +188,20 @@ def _lost(look: Look) -> tuple[float, bool, str]:
     return beyond, apart and beyond <= WALL, text
 
 
+def _balance(look: Look) -> tuple[float, bool, str]:
+    """The points in balance are still where their loss is least, after all that growth."""
+    still = look.found.still
+    if still is None:
+        return np.nan, False, "no point is in balance"
+    q = look.run.final.margins(look.run.problem.data)[still.points]
+    off = float((np.abs(q - still.margins) / (1 + np.abs(still.margins))).max())
+    text = (
+        f"{count(still.points.size, 'point rests', 'points rest')} in balance, pulls cancel in every pattern: no network "
+        f"with these has a loss below {still.floor:.6g}; margins there are within {off:.1e} of the best"
+    )
+    return off, off <= _STILL, text
+
+
 def _vanishing(look: Look) -> tuple[float, bool, str]:
     future = look.future
     if future is None:
@@ -218,10 +234,12 @@ GATES = (
     Gate("shares", _shares),
 )
 VANISHING = Gate("vanishing", _vanishing)  #: ... of the neurons that it leaves out, once they have been followed ...
-LOST = Gate("lost", _lost)  #: ... and where some points are felt by no neuron.
+LOST = Gate("lost", _lost)  #: ... where some points are felt by no neuron ...
+BALANCE = Gate("balance", _balance)  #: ... and where some are, but never fitted.
 
 
 def evidence(look: Look) -> tuple[Evidence, ...]:
     """Try every gate that can be asked."""
     asked = (*GATES, *((VANISHING,) if look.future is not None else ()), *((LOST,) if look.lost.size else ()))
+    asked += (BALANCE,) if look.found.still is not None else ()
     return tuple(gate(look) for gate in asked)

@@ -14,9 +14,10 @@ from ...problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem,
 from ...problem import time_limit as within
 from ...problem.checks import is_number
 from ...problem.show import Shown
-from ...problem.types import Array
+from ...problem.types import Array, Index
 from ...problem.words import count
 from ..early.alignment import Alignment
+from ..flow.balance import NOUGHT, balance
 from ..flow.blind import COARSE
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
@@ -25,9 +26,9 @@ from ..flow.phases import Goal, named
 from ..flow.record import Recorder
 from ..flow.units import frozen_size
 from ..trajectory import LATEST, Trajectory
-from .balance import NOUGHT, balance, evidence_of
+from .balance import evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
-from .future import NOBODY, Future, follow, left, strengths
+from .future import NOBODY, Future, beside, follow, left, strengths
 from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
@@ -44,13 +45,13 @@ class Limit(Shown):
     problem : Problem
     kind : {"margin", "stall", "rest"}
         ``margin``: every point is classified and the direction tends to a KKT point of the margin problem. ``stall``:
-        some points are never felt by any neuron again; the loss stays above ``loss_floor`` and `network` is the limit
-        for the others. ``rest``: the parameters stay bounded; there is no limit at infinity, `network` is where the
+        some points are never fitted: no neuron feels them any more, or their pulls cancel (``balanced``); the loss stays
+        above ``loss_floor`` and `network` is the limit for the others. ``rest``: the parameters stay bounded; there is no limit at infinity, `network` is where the
         flow ends.
     network : Network
         Of unit norm (trained parameters), one neuron a living group (each neuron for a frozen second layer).
     margin : float
-        Normalised margin of the limit over the points that are felt.
+        Normalised margin of the limit over the points that are fitted.
     groups : tuple of LimitGroup
     kkt : KKT or None
         Certificate of `network`.
@@ -66,6 +67,8 @@ class Limit(Shown):
         The flow that led there, as far as it was followed in time.
     plateaus : tuple of Plateau
         Where the direction rested on its way.
+    balanced : ndarray of int
+        Points of a stall that are felt, but whose pulls cancel in every pattern: their margins stay where they are.
     """
 
     problem: Problem
@@ -80,6 +83,7 @@ class Limit(Shown):
     trajectory: Trajectory = field(repr=False)
     optimum: GlobalMargin | None = None
     plateaus: tuple[Plateau, ...] = ()
+    balanced: Index = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
     def history(self) -> str:
@@ -285,8 +289,10 @@ def _future(way: Way, found: Candidate) -> Future:
     geometry, state = way.march.geometry, way.reached.state
     if geometry.frozen:  # every neuron that feels a sample moves at the speed of its output weight: none vanishes
         return NOBODY
-    lost = np.setdiff1d(np.arange(geometry.problem.data.n), found.live)
+    lost = found.lost(geometry.problem.data.n)
     small = np.setdiff1d(left(geometry, state, lost), found.living)
+    if found.still is not None:
+        return beside(geometry, state, found, small, lost)
     one = follow(geometry, state, found.multipliers, found.network, small, lost)
     if not found.free or not small.size or (one.arrival == np.inf and not one.doubt):
         return one
@@ -324,48 +330,41 @@ def _lost(way: Way, found: Lost) -> Limit | str:
     )
 
 
-def _stalled(points: npt.NDArray[np.intp], n: int, floor: float) -> str:
+def _stalled(points: npt.NDArray[np.intp], n: int, floor: float, still: int = 0) -> str:
     verb = "is" if points.size == 1 else "are"
+    why = "felt by no neuron any more" if not still else "never fitted, because pulls cancel"
+    if still and still < points.size:
+        why = f"never fitted, {still} of them because pulls cancel, the others because no neuron feels them"
     return (
-        f"{points.size} of {count(n, 'point')} ({named(points)}) {verb} felt by no neuron any more: the loss tends "
-        f"to {floor:.6g} and no margin limit exists"
+        f"{points.size} of {count(n, 'point')} ({named(points)}) {verb} {why}: the loss tends to {floor:.6g} and no "
+        "margin limit exists"
     )
 
 
 def _accept(way: Way, found: Candidate, items: tuple[Evidence, ...]) -> Limit:
-    problem, run = way.march.geometry.problem, way.recorder.result()
-    n, lost = problem.data.n, problem.data.n - found.live.size
-    if lost == 0:
-        reason = f"{count(len(found.living_groups), 'group')} of neurons, normalised margin {found.margin:.10g}"
-        return Limit(
-            problem,
-            "margin",
-            found.network,
-            found.margin,
-            found.groups,
-            found.certificate,
-            items,
-            0.0,
-            reason,
-            run,
-            plateaus=tuple(way.plateaus),
-        )
-    missing = np.setdiff1d(np.arange(n), found.live)
-    floor = float(problem.weight * lost * problem.loss.value(0.0))
-    reason = f"{_stalled(missing, n, floor)}; on the other points the margin tends to {found.margin:.10g}"
-    return Limit(
+    problem, run, still = way.march.geometry.problem, way.recorder.result(), found.still
+    missing = np.setdiff1d(np.arange(problem.data.n), found.live)
+    floor = problem.weight * found.lost(problem.data.n).size * float(problem.loss.value(0.0))
+    reason = f"{count(len(found.living_groups), 'group')} of neurons, normalised margin {found.margin:.10g}"
+    if still is not None:
+        floor += still.floor
+    if missing.size:
+        stalled = _stalled(missing, problem.data.n, floor, 0 if still is None else still.points.size)
+        reason = f"{stalled}; on the other points the margin tends to {found.margin:.10g}"
+    end = Limit(
         problem,
-        "stall",
+        "stall" if missing.size else "margin",
         found.network,
         found.margin,
         found.groups,
         found.certificate,
         items,
-        floor,
+        float(floor),
         reason,
         run,
         plateaus=tuple(way.plateaus),
     )
+    return end if still is None else replace(end, balanced=still.points)
 
 
 def _resting(way: Way) -> Limit:

@@ -137,6 +137,7 @@ def grouped_margin(
     *,
     cones: bool = True,
     fit: npt.ArrayLike | None = None,
+    level: npt.ArrayLike | None = None,
     tolerance: float = 1e-12,
 ) -> GroupedMargin:
     r"""Solve the program of groups of neurons with given output signs and activation patterns.
@@ -169,6 +170,8 @@ def grouped_margin(
     fit : array_like of bool, shape (n,), optional
         Points that are to be classified; the others only bound the cones, and no group may be active there. Default:
         all of them.
+    level : array_like of bool, shape (n,), optional
+        Points whose margin need only not be negative, instead of at least 1; groups may be active there. Default: none.
     tolerance : float
         Largest residual with which the answer is given.
 
@@ -204,14 +207,14 @@ def grouped_margin(
     side, sign = _check_groups(data, patterns, signs)
     if not (0.0 < tolerance <= _LARGEST_TOLERANCE):
         raise ProblemError(f"tolerance = {tolerance!r} must lie in (0, 1e-6]; 1e-12 is what is usually reached.")
-    counts = _check_fit(fit, side, slope)
+    counts, flat = _check_fit(fit, level, side, slope)
     if cones:
         _refuse_unreachable(data, side, sign, slope, counts)
     keys, member, copies = np.unique(
         np.column_stack([sign.astype(np.int8), side]), axis=0, return_inverse=True, return_counts=True
     )
     power = np.rint(np.log2(data.norms)).astype(np.int64)
-    program = _scaled(data, keys[:, 1:], keys[:, 0].astype(np.float64), slope, cones, power, counts)
+    program = _scaled(data, keys[:, 1:], keys[:, 0].astype(np.float64), slope, cones, power, counts, flat)
     # Whether there is a solution does not depend on the norms of the points; its size does.
     even = min(1.0, _EVEN_SPREAD / max(float(np.ptp(power)), 1.0))
     gentle = replace(program, need=np.copysign(np.abs(program.need) ** even, program.need))
@@ -253,15 +256,24 @@ def _check_groups(data: Dataset, patterns: npt.ArrayLike, signs: npt.ArrayLike) 
     return side.astype(np.int8), sign.astype(np.float64)
 
 
-def _check_fit(fit: npt.ArrayLike | None, side: Signs, slope: float) -> Flags:
-    counts = np.ones(side.shape[1], dtype=bool) if fit is None else np.asarray(fit)
-    if counts.shape != (side.shape[1],) or counts.dtype != bool or not counts.any():
-        raise ProblemError(f"fit must be {side.shape[1]} truth values, one a point, of which one at least is true.")
+def _check_fit(
+    fit: npt.ArrayLike | None, level: npt.ArrayLike | None, side: Signs, slope: float
+) -> tuple[Flags, Flags]:
+    """Which points are to be classified, and which are only not to be lost."""
+    n = side.shape[1]
+    flat = np.zeros(n, dtype=bool) if level is None else np.asarray(level)
+    counts = np.ones(n, dtype=bool) if fit is None else np.asarray(fit)
+    for name, given in (("fit", counts), ("level", flat)):
+        if given.shape != (n,) or given.dtype != bool:
+            raise ProblemError(f"{name} must be {n} truth values, one a point.")
+    counts = counts & ~flat
+    if not counts.any():
+        raise ProblemError("no point is left to be classified: fit, without level, must be true for one at least.")
     felt = ((side > 0) | ((side < 0) & (slope > 0))).any(axis=0)
-    if (felt & ~counts).any():
-        point = int(np.flatnonzero(felt & ~counts)[0])
+    if (felt & ~counts & ~flat).any():
+        point = int(np.flatnonzero(felt & ~counts & ~flat)[0])
         raise ProblemError(f"point {point} is not to be classified, but a group is active there; none may be.")
-    return counts
+    return counts, flat
 
 
 def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float, counts: Flags) -> None:
@@ -280,11 +292,18 @@ def _refuse_unreachable(data: Dataset, side: Signs, sign: Array, slope: float, c
 
 
 def _scaled(
-    data: Dataset, side: Signs, sign: Array, slope: float, cones: bool, power: npt.NDArray[np.int64], counts: Flags
+    data: Dataset,
+    side: Signs,
+    sign: Array,
+    slope: float,
+    cones: bool,
+    power: npt.NDArray[np.int64],
+    counts: Flags,
+    flat: Flags,
 ) -> Program:
     # Powers of two, so that the program is that of the data given and not of rounded ones.
     rows = np.ldexp(data.X, -power[:, None])
-    need = np.ldexp(np.where(counts, 1.0, _NOTHING), power.min() - power)
+    need = np.ldexp(np.where(counts, 1.0, np.where(flat, 0.0, _NOTHING)), power.min() - power)
     h = np.where(side > 0, 1.0, np.where(side < 0, slope, 0.0))
     return Program(rows, need, sign[:, None] * data.y * h, side, cones)
 
