@@ -20,6 +20,8 @@ _BLOCK = 128  # pieces whose coefficients are formed at once
 # States in the log, 0: held, 1: active, 2 and 3: ON_INACTIVE and ON_ACTIVE of the kernel, -1: inactive, as indices:
 _MIRROR = np.array([0, -1, 3, 2, 1], dtype=np.int8)  # the state of a sample opposite to its normal
 _LEVEL = np.array([0, 1, -1, 1, -1], dtype=np.int8)  # active, inactive or sliding
+_TOUCH = 2  # it comes to lie on the hyperplane, and is as active as before
+_KINDS = np.array(["slide", "activate", "touch", "deactivate"])  # by level, -1 is the last
 
 
 class Snapshot(NamedTuple):
@@ -144,14 +146,19 @@ class Paths:
         before, after = run.before[at], run.after[at]
         turned = faces.orient[sample] < 0
         before, after = np.where(turned, _MIRROR[before], before), np.where(turned, _MIRROR[after], after)
-        was, now = _LEVEL[before], _LEVEL[after]
-        kind = np.array(["deactivate", "slide", "activate"])[now + 1]
-        kind[was == now] = "touch"
-        real = (was != now) | ((np.abs(before) == 1) & (np.abs(after) != 1))
+        told = _LEVEL[after]
+        told[(told == _LEVEL[before]) & (np.abs(before) == 1) & (np.abs(after) != 1)] = _TOUCH
+        # An event is what was not told of its sample just before: where a neuron leaves a hyperplane to the active side
+        # it counts as active already if it crossed, but not if it only touched, or started there (as inactive).
+        start = faces.pattern(self.start.sides[j])
+        start[start == 0] = -1
+        real, turn = np.empty(at.size, dtype=bool), np.argsort(sample, kind="stable")
+        first = np.diff(sample[turn], prepend=-1) > 0
+        real[turn] = told[turn] != np.where(first, start[sample[turn]], np.roll(told[turn], 1))
         flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
         found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
         found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])
-        found["kind"] = np.concatenate([np.full(flips.size, "flip"), kind[real]])
+        found["kind"] = np.concatenate([np.full(flips.size, "flip"), _KINDS[told[real]]])
         order = np.concatenate([flips, piece[real]])
         found["time"] = run.tau[order] / self.start.rate[j]
         return np.asarray(found[np.lexsort([found["sample"], order])])
