@@ -62,6 +62,41 @@ def test_events_of_the_early_phase_lead_to_its_pattern(group):
             assert held == set(np.flatnonzero(sides == 0).tolist())
 
 
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_events_of_a_flow_lead_to_its_sides(group):
+    for seed in range(group, 60, GROUPS):
+        problem = degenerate(seed)
+        run = rf.flow(problem, {"log_time": 5.0}, progress=False)
+        z = run.final.directions @ problem.data.X.T / problem.data.norms
+        for j in range(problem.net.p):
+            events = run.events[run.events["neuron"] == j]
+            if {"origin", "die"} & set(events["kind"].tolist()):  # sides after w = 0 are not told
+                continue
+            sides, off = replayed(problem, j, events), np.abs(z[j]) > 1e-9
+            np.testing.assert_array_equal(sides[off], np.sign(z[j, off]))
+
+
+def test_a_neuron_that_dies_on_three_hyperplanes_stays_dead():
+    # It slides on the third until the others come, all at once: w = (0, 0, -1) and nothing pulls. In doubles it is
+    # 1e-16 beside the second, on the active side, which must not wake it when the other neuron has grown.
+    problem = small([[0, -1, 0], [1, 0, 0], [2, 1, 0]], [-1, 1, -1], [[1, -1, -1], [1, 1, 0]], [1, -1])
+    assert rf.align(problem).fates == ("dead", "aligned")
+    run = rf.flow(problem, {"log_time": 5.0}, progress=False)
+    mine = run.events[run.events["neuron"] == 0]
+    assert mine["kind"].tolist() == ["slide", "deactivate", "deactivate", "deactivate"]
+    np.testing.assert_allclose(run.final.directions[0], [0, 0, -1], atol=1e-15)
+    assert run.final.log_norms[0] == pytest.approx(-40, abs=1e-12)
+
+
+def test_a_neuron_that_lies_on_a_hyperplane_leaves_it_with_an_event():
+    # Without the second point nothing pushes off its hyperplane, until the network is not small any more.
+    problem = small([[0, -1, 1], [1, 0, 1], [0, 0, 1]], [1, -1, -1], [[-2, 0, 3]], [1])
+    assert rf.align(problem).pattern.tolist() == [[1, 0, 1]]
+    events = rf.flow(problem, {"log_time": 5.0}, progress=False).events
+    told = list(zip(events["sample"].tolist(), events["kind"].tolist(), strict=True))
+    assert told == [(1, "deactivate"), (1, "slide"), (1, "deactivate"), (2, "slide")]
+
+
 @pytest.mark.parametrize("opposite", [1, 2])
 def test_opposite_points_at_the_start(opposite):
     # w = (0, 1) is on the hyperplane of both and leaves towards the second.
