@@ -147,15 +147,17 @@ class Paths:
         before, after = run.before[at], run.after[at]
         turned = faces.orient[sample] < 0
         before, after = np.where(turned, _MIRROR[before], before), np.where(turned, _MIRROR[after], after)
-        told = _LEVEL[after]
-        told[(told == _LEVEL[before]) & (np.abs(before) == 1) & (np.abs(after) != 1)] = _TOUCH
-        # An event is what was not told of its sample just before: where a neuron leaves a hyperplane to the active side
-        # it counts as active already if it crossed, but not if it only touched, or started there (as inactive).
-        start = faces.pattern(self.start.sides[j])
-        start[start == 0] = -1
-        real, turn = np.empty(at.size, dtype=bool), np.argsort(sample, kind="stable")
-        first = np.diff(sample[turn], prepend=-1) > 0
-        real[turn] = told[turn] != np.where(first, start[sample[turn]], np.roll(told[turn], 1))
+        was, told = _LEVEL[before], _LEVEL[after]
+        told[(told == was) & (np.abs(before) == 1) & (np.abs(after) != 1)] = _TOUCH
+        if (np.abs(before) > 1).any():
+            # Where a neuron leaves a hyperplane to the active side it counts as active already if it crossed, but not
+            # if it only touched, or started there (as inactive): an event is what was not told of its sample before.
+            start = faces.pattern(self.start.sides[j])
+            start[start == 0] = -1
+            turn = np.argsort(sample, kind="stable")
+            first = np.diff(sample[turn], prepend=-1) > 0
+            was[turn] = np.where(first, start[sample[turn]], np.roll(told[turn], 1))
+        real = told != was
         flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
         found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
         found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])
