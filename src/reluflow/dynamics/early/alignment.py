@@ -99,7 +99,9 @@ class Alignment(Shown):
         """Everything that happens to one neuron: fields ``time``, ``sample`` and ``kind``.
 
         Kinds: ``activate``, ``deactivate``; ``slide``: begins to slide on the hyperplane of the sample; ``touch``:
-        comes to lie on it without being held; ``flip`` (sample -1): the output weight changes sign.
+        comes to lie on it without being held; ``flip`` (sample -1): the output weight changes sign. A neuron that
+        starts on a hyperplane counts as inactive there; one that comes to lie on it and feels the sample no more, or
+        from now on, has crossed. Every event changes what was told of its sample before.
         """
         return self._paths.events(self._index(neuron))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...problem.types import Array, Ints
+from ...problem.types import Array, Ints, Signs
 from ...sectors.hyperplanes import Surfaces
 from ..clock import Moved, move, move_frozen
 from .run import Starts, Written
@@ -18,8 +18,11 @@ from .run import Starts, Written
 EVENT = np.dtype([("time", np.float64), ("sample", np.int32), ("kind", "U10")])
 _BLOCK = 128  # pieces whose coefficients are formed at once
 # States in the log, 0: held, 1: active, 2 and 3: ON_INACTIVE and ON_ACTIVE of the kernel, -1: inactive, as indices:
+_ON_INACTIVE = np.int8(2)
 _MIRROR = np.array([0, -1, 3, 2, 1], dtype=np.int8)  # the state of a sample opposite to its normal
 _LEVEL = np.array([0, 1, -1, 1, -1], dtype=np.int8)  # active, inactive or sliding
+_TOUCH = 2  # it comes to lie on the hyperplane, and is as active as before
+_KINDS = np.array(["slide", "activate", "touch", "deactivate"])  # by level, -1 is the last
 
 
 class Snapshot(NamedTuple):
@@ -144,17 +147,34 @@ class Paths:
         before, after = run.before[at], run.after[at]
         turned = faces.orient[sample] < 0
         before, after = np.where(turned, _MIRROR[before], before), np.where(turned, _MIRROR[after], after)
-        was, now = _LEVEL[before], _LEVEL[after]
-        kind = np.array(["deactivate", "slide", "activate"])[now + 1]
-        kind[was == now] = "touch"
-        real = (was != now) | ((np.abs(before) == 1) & (np.abs(after) != 1))
+        was, told = _LEVEL[before], _LEVEL[after]
+        told[(told == was) & (np.abs(before) == 1) & (np.abs(after) != 1)] = _TOUCH
+        if (np.abs(before) > 1).any():
+            # Where a neuron leaves a hyperplane to the active side it counts as active already if it crossed, but not
+            # if it only touched, or started there (as inactive): an event is what was not told of its sample before.
+            start = faces.pattern(self.start.sides[j])
+            start[start == 0] = -1
+            turn = np.argsort(sample, kind="stable")
+            first = np.diff(sample[turn], prepend=-1) > 0
+            was[turn] = np.where(first, start[sample[turn]], np.roll(told[turn], 1))
+        real = told != was
         flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
         found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
         found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])
-        found["kind"] = np.concatenate([np.full(flips.size, "flip"), kind[real]])
+        found["kind"] = np.concatenate([np.full(flips.size, "flip"), _KINDS[told[real]]])
         order = np.concatenate([flips, piece[real]])
         found["time"] = run.tau[order] / self.start.rate[j]
         return np.asarray(found[np.lexsort([found["sample"], order])])
+
+    def lying(self, t: float) -> Signs:
+        """Sides, (p, m), that neurons count for on hyperplanes that they lie on at a time and that do not hold them."""
+        run = self.written
+        owner = np.repeat(np.arange(self.start.rate.size), np.diff(run.first))
+        since = np.repeat(run.tau / self.start.rate[owner], np.diff(run.entry))
+        state = np.where(self.start.sides == 0, _ON_INACTIVE, self.start.sides)
+        past, owner = since <= t, np.repeat(owner, np.diff(run.entry))
+        state[owner[past], run.surface[past]] = run.after[past]  # the last one counts
+        return np.asarray(np.where(np.abs(state) > 1, _LEVEL[state], 0), dtype=np.int8)
 
     def stays(self, j: int) -> Iterator[tuple[float, int, float]]:
         """Time, sample and slope for every hyperplane that neuron j lies on for a while."""

@@ -297,8 +297,11 @@ def begin(march: March, stop: Until, alignment: Alignment | None = None) -> tupl
         t, stays = float(early.last_event.max()), True
         log_end = float(np.log(t)) if t > 0 else -np.inf
     recorder.early(early, t, log_end)
-    state, _ = take(geometry, early.network(t))
-    return state, log_end, (done or stop.aligned) and not stays
+    state, _ = take(geometry, early.network(t), early._paths.lying(t))
+    over = (done or stop.aligned) and not stays
+    if not over and geometry.slope < 1.0:
+        recorder.hand_over(early, state, log_end)
+    return state, log_end, over
 
 
 def _careful(march: March, early: Alignment, tol: float, t: float) -> float:

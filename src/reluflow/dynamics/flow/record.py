@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST = 800  # records kept; beyond, every other one is dropped, and from then on every other step recorded
 _KINDS = np.array(["deactivate", "slide", "activate"])  # by the side that a neuron is on then
+_NONE = 2  # no side: it lies on the hyperplane and is not held
 _EARLY = 20  # records of the early phase evenly in time, and as many while neurons turn
 
 
@@ -138,6 +139,25 @@ class Recorder:
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
             self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
         self.phase("early", -np.inf, log_end, pieces)
+
+    def hand_over(self, run: Alignment, state: State, log_time: float) -> None:
+        """Note where the sides that neurons go on with are not those that the events of the early phase tell.
+
+        The network as it is pulls a little otherwise than in the limit, and may take them off a hyperplane at once.
+        """
+        paths, events = run._paths, np.concatenate(self.chunks)
+        events = events[events["sample"] >= 0]
+        side = np.full(events.size, _NONE, dtype=np.int8)
+        for k, kind in enumerate(_KINDS):
+            side[events["kind"] == kind] = k - 1
+        told, now = paths.faces.pattern(paths.start.sides), paths.faces.pattern(state.sides)
+        told[told == 0] = -1  # as the early phase counts it
+        told[events["neuron"], events["sample"]] = side  # the last one counts
+        neuron, sample = np.nonzero((told != now) & np.isfinite(state.log_w)[:, None])
+        rows = np.empty(neuron.size, EVENT)
+        rows["log_time"], rows["neuron"], rows["sample"] = log_time, neuron, sample
+        rows["kind"] = _KINDS[now[neuron, sample] + 1]
+        self.chunks.append(rows)
 
     def result(self) -> Trajectory:
         """Everything so far; what was asked for before lends the snapshots of the records that are still there."""

@@ -74,10 +74,11 @@ def moving(geometry: Geometry, state: State, pattern: Pattern) -> Flags:
     return np.asarray(feels & there)
 
 
-def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]]:
+def take(geometry: Geometry, net: Network, lying: Signs | None = None) -> tuple[State, list[tuple[int, int]]]:
     """Begin from a network; also the (neuron, sample) pairs where the flow may continue in several ways.
 
-    Neurons on hyperplanes are settled with the forces at their margins.
+    Neurons on hyperplanes are settled with the forces at their margins. ``lying`` are the sides they count for on those
+    they lie on, 0 elsewhere, where these are known: what the numbers of the network say there is rounding.
     """
     U = net.directions.copy()
     log_w, log_a, sign = net.log_norms.copy(), net.log_outs.copy(), np.sign(net.a)
@@ -97,6 +98,9 @@ def take(geometry: Geometry, net: Network) -> tuple[State, list[tuple[int, int]]
     before[empty] = np.sign(z[empty])
     state = replace(state, sides=np.where(before < 0, -1, 1).astype(np.int8))
     near = (np.abs(z) <= ON) | (before == 0)
+    if lying is not None:
+        known = (lying != 0) & ~empty[:, None]
+        near, before = near | known, np.where(known, lying, before)
     near[~np.isfinite(log_w)] = False
     return _settle_start(geometry, state, near, before, relative_forces(geometry, state, near, q))
 
