@@ -30,15 +30,17 @@ from .state import State, forces_at, moving, pattern_of
 
 NOUGHT = 1e-9  #: margins at the minimum below this are 0
 NOTHING = 1e-6  #: part of all pulls that may be none: the flow is still on its way ...
-_FAR = 12.0  # points with larger margins are on their way to be fitted
+_WHOLE = 0.5  # of numbers that are 0 or 1, those above are 1
 _RANK = 1e-9  # singular values below this part of the largest are 0
 _STEPS = 100  # most steps of Newton's method
 _NEWTON = 1e-14  # squared Newton decrement that ends them
 _ROUNDING = 1e-15  # what of the loss may be rounding
 _EXACT = 1e-12  # ... and which is rounding
 _CHANGES = 4.0  # by how much output weights and curvature may be smaller on the way, together
-_THERE = 1e-6  # points are in balance when their margins are within this of those at the minimum ...
-_REMOTE = 30.0  # ... or this part of |theta|^2, once the others are so well fitted: they are held by springs then
+_FITTED = 3.0  # margins of the others are above this ...
+_STRONGER = 1e3  # ... and each point in balance pulls so much more strongly than all of them
+_THERE = 1e-4  # points are in balance when their margins are within this of those at the minimum ...
+_HELD, _REMOTE = 1e-6, 30.0  # ... or this part of |theta|^2, once the others are so well fitted: they are held by springs then
 
 
 class Balance(NamedTuple):
@@ -73,16 +75,23 @@ class Level(NamedTuple):
 
 def level(geometry: Geometry, state: State) -> Level | None:
     """Find the points that are in balance now while others go on to be fitted; None if there are none."""
-    found = _balance(geometry, state)
+    found, pattern = _balance(geometry, state), pattern_of(geometry, state)
     if found is None or found.points.size == geometry.problem.data.n:
         return None
-    q = pattern_of(geometry, state).margins(state.weighted())
-    allowed = _THERE * (1 + np.abs(found.margins))
-    if np.delete(q, found.points).min() > _REMOTE:
-        allowed += _THERE * np.exp(np.logaddexp.reduce(2 * np.concatenate([state.log_w, state.log_a])))
-    if (np.abs(q[found.points] - found.margins) > allowed).any():
+    felt = pattern.live[found.points]
+    points, z, g = found.points[felt], found.margins[felt], found.pulls[felt]
+    if not points.size:
         return None
-    return Level(found.points, found.margins, found.pulls, found.lower)
+    q = pattern.margins(state.weighted())
+    others = np.delete(q, found.points).min()
+    allowed = _THERE * (1 + np.abs(z))
+    if others > _REMOTE:
+        allowed += _HELD * np.exp(np.logaddexp.reduce(2 * np.concatenate([state.log_w, state.log_a])))
+    loss = geometry.problem.loss
+    weak = bool(g.min() < _STRONGER * loss.force(np.delete(q, found.points)).sum())
+    if others < _FITTED or weak or (np.abs(q[points] - z) > allowed).any():
+        return None
+    return Level(points, z, g, geometry.problem.weight * _dual(loss, g))
 
 
 def balance(geometry: Geometry, state: State) -> Balance | None:
@@ -96,12 +105,15 @@ def balance(geometry: Geometry, state: State) -> Balance | None:
 def _balance(geometry: Geometry, state: State) -> Balance | None:
     problem = geometry.problem
     who = np.flatnonzero(moving(geometry, state, pattern_of(geometry, state)))
-    q = pattern_of(geometry, state).margins(state.weighted())
-    points = np.flatnonzero(q < _FAR)
-    if not who.size or not points.size:
+    if not who.size:
         return None
+    q = pattern_of(geometry, state).margins(state.weighted())
     pattern = make_pattern(geometry, state.sides[who])
-    A = _columns(geometry, pattern)[points]
+    A = _columns(geometry, pattern)
+    points = _never_fitted(A)
+    if not points.size:
+        return None
+    A = A[points]
     basis, sizes, _ = np.linalg.svd(A, full_matrices=True)
     rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
     z = _least(problem.loss, basis[:, :rank], q[points])
@@ -123,6 +135,29 @@ def _balance(geometry: Geometry, state: State) -> Balance | None:
     return Balance(points, z, upper, lower, g, who, state, way, level)
 
 
+def _never_fitted(A: Array) -> Index:
+    """Find the points that cannot be improved without making another worse.
+
+    For every matrix the rows are of two kinds: those with a positive entry in some g >= 0 with A^T g = 0, and those that
+    some v improves all at once while it changes none of the former (Goldman and Tucker). A linear program with as many
+    positive entries as there can be tells them apart.
+    """
+    from scipy.optimize import linprog
+
+    n = len(A)
+    size = np.linalg.norm(A, axis=1)
+    basis, sizes, _ = np.linalg.svd(A / np.where(size > 0, size, 1.0)[:, None], full_matrices=False)
+    basis = basis[:, sizes > _RANK * sizes.max(initial=0.0)]
+    if basis.shape[1] == 0:
+        return np.arange(n)
+    cost = np.concatenate([-np.ones(n), np.zeros(n)])
+    bounds = [(0.0, 1.0)] * n + [(0.0, None)] * n
+    answer = linprog(cost, A_eq=np.hstack([basis.T, basis.T]), b_eq=np.zeros(basis.shape[1]), bounds=bounds)
+    if answer.status != 0:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(answer.x[:n] > _WHOLE)
+
+
 def _columns(geometry: Geometry, pattern: Pattern) -> Array:
     """``y_i h_Gi x_i`` for every group, within the hyperplanes that it slides on; shape (n, G d)."""
     blocks = []
@@ -131,6 +166,7 @@ def _columns(geometry: Geometry, pattern: Pattern) -> Array:
         if g in pattern.held:
             basis = pattern.held[g].basis
             X -= (X @ basis) @ basis.T
+        X[np.linalg.norm(X, axis=1) <= _RANK * geometry.problem.data.norms] = 0.0  # it stays on their hyperplanes
         blocks.append(pattern.H[g][:, None] * geometry.y[:, None] * X)
     return np.hstack(blocks)
 

@@ -39,7 +39,7 @@ _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
 Clock = Literal["norm", "time"]
 
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
-_SPRING = 1e7  # stiffness of points in balance: what their normalised margins are off is one part of this
+_SPRING = 1e10  # stiffness of points in balance: what their normalised margins are off is one part of this
 
 
 @dataclass(frozen=True)
