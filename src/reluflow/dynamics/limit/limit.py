@@ -381,7 +381,7 @@ def _resting(way: Way) -> Limit:
 
 def _in_balance(way: Way, stuck: Undecided) -> Limit:
     """Answer for a flow that could not be followed further because all points rest in balance, or say what is known."""
-    geometry, state = way.march.geometry, way.march.recorder.last.state
+    geometry, state = way.march.geometry, way.march.recorder.state
     found = balance(geometry, state)
     if found is None or way.march.recorder is not way.recorder:
         raise stuck
