@@ -118,16 +118,14 @@ class Recorder:
 
     def early(self, run: Alignment, t: float, log_end: float) -> None:
         """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
-        self.alignment, pieces = run, 0
-        for j in range(run.p):
-            found = run.events(j)
-            found = found[found["time"] <= t]
-            rows = np.empty(found.size, EVENT)
-            with np.errstate(divide="ignore"):
-                rows["log_time"] = np.minimum(np.log(found["time"]), log_end)
-            rows["neuron"], rows["sample"], rows["kind"] = j, found["sample"], found["kind"]
-            self.chunks.append(rows)
-            pieces += found.size
+        self.alignment = run
+        found, neuron = run._paths.events(0, run.p)
+        by = np.flatnonzero(found["time"] <= t)
+        rows = np.empty(by.size, EVENT)
+        with np.errstate(divide="ignore"):
+            rows["log_time"] = np.minimum(np.log(found["time"][by]), log_end)
+        rows["neuron"], rows["sample"], rows["kind"] = neuron[by], found["sample"][by], found["kind"][by]
+        self.chunks.append(rows)
         times = np.linspace(0.0, t, _EARLY + 1)
         times = times[times > 0]
         turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
@@ -143,7 +141,7 @@ class Recorder:
         for k, log_time in enumerate(log_times):
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
             self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
-        self.phase("early", -np.inf, log_end, pieces)
+        self.phase("early", -np.inf, log_end, by.size)
 
     def result(self) -> Trajectory:
         """Everything so far; what was asked for before lends the snapshots of the records that are still there."""
