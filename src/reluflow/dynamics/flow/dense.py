@@ -49,16 +49,24 @@ class Rows(NamedTuple):
 
     def moments(self, base: State, frozen: bool) -> Moments:
         """Do the same for rows of several moments, stacked."""
-        T, who = len(self.b), self.which
-        U, log_w, log_a, sign = (np.repeat(x, T, axis=0) for x in base.moment)
+        T = len(self.b)
+        log_a, sign = np.repeat(base.log_a[None], T, axis=0), np.repeat(base.sign[None], T, axis=0)
         size = np.sqrt(np.einsum("tjd,tjd->tj", self.W, self.W))
         with np.errstate(divide="ignore"):
-            U[:, who] = self.W / np.where(size > 0, size, 1.0)[..., None]
-            log_w[:, who] = np.log(size) + self.rho
+            U = self.W / np.where(size > 0, size, 1.0)[..., None]
+            log_w = np.log(size) + self.rho
             if not frozen:
-                log_a[:, who] = np.where(self.balanced, log_w[:, who], np.log(np.abs(self.b)) + self.rho)
-                sign[:, who] = np.where(self.b == 0.0, sign[:, who], np.sign(self.b))
-        return Moments(U, log_w, log_a, sign)
+                log_a = self._among(base.log_a, np.where(self.balanced, log_w, np.log(np.abs(self.b)) + self.rho))
+                sign = self._among(base.sign, np.where(self.b == 0.0, base.sign[self.which], np.sign(self.b)))
+        return Moments(self._among(base.U, U), self._among(base.log_w, log_w), log_a, sign)
+
+    def _among(self, base: Array, rows: Array) -> Array:
+        """Put what these neurons have at several moments among all; the others have what ``base`` says."""
+        if self.which.size == len(base):
+            return rows
+        out = np.repeat(base[None], len(rows), axis=0)
+        out[:, self.which] = rows
+        return out
 
     def at(self, k: int) -> Rows:
         """One of several moments."""

@@ -147,11 +147,14 @@ class Recorder:
         """Everything so far; what was asked for before lends the snapshots of the records that are still there."""
         events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
         events = events[np.argsort(events["log_time"], kind="stable")]
-        groups = [list(some) for _, some in groupby(self.records, lambda r: id(r.neurons))]
-        U, log_w, log_a, sign = (
-            np.concatenate(parts)
-            for parts in zip(*([x[[r.k for r in some]] for x in some[0].neurons] for some in groups), strict=True)
-        )
+        U, log_w, log_a, sign = (np.empty((len(self.records), *x.shape[1:])) for x in self.last.neurons)
+        at = 0
+        for _, some in groupby(self.records, lambda r: id(r.neurons)):
+            group = list(some)
+            which, rows = [r.k for r in group], slice(at, at + len(group))
+            for new, x in zip((U, log_w, log_a, sign), group[0].neurons, strict=True):
+                np.take(x, which, axis=0, out=new[rows], mode="clip")  # "raise" would make a copy
+            at += len(group)
         run = Trajectory(
             self.problem,
             np.array([r.log_time for r in self.records]),
