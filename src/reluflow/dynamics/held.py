@@ -33,22 +33,26 @@ class HeldType(types.Type):
         super().__init__(name=f"{of}{code:08x}")  # short: it becomes part of every symbol
 
 
-_type = cache(HeldType)
-_number = cache(numba.typeof)
-
-
-def _kind(value: Any) -> Any:
-    """Type of a value; arrays are contiguous, and whether they may be written to is not asked."""
-    if isinstance(value, tuple):
-        return _type(type(value).__name__, type(value)._fields, tuple(map(_kind, value)))  # type: ignore[attr-defined]
+def _form(value: Any) -> Any:
+    """Return what the type of a value depends on, quickly compared; whether arrays may be written to is not asked."""
     if isinstance(value, np.ndarray):
-        return _array(value.dtype, value.ndim)
-    return numba.typeof(value) if isinstance(value, np.void) else _number(type(value)(0))
+        return value.dtype, value.ndim
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_form, value))
+    return value.dtype if isinstance(value, np.void) else type(value)
 
 
 @cache
-def _array(dtype: np.dtype[Any], ndim: int) -> Any:
-    return types.Array(numba.from_dtype(dtype), ndim, "C")
+def _kind(form: Any) -> Any:
+    """Type of the values of a form; arrays are contiguous."""
+    if isinstance(form, np.dtype):
+        return numba.from_dtype(form)
+    if isinstance(form, type):
+        return numba.typeof(form(0))
+    first, rest = form
+    if isinstance(first, np.dtype):
+        return types.Array(_kind(first), rest, "C")
+    return HeldType(first.__name__, first._fields, tuple(map(_kind, rest)))
 
 
 def _words(kind: Any) -> int:
@@ -70,7 +74,7 @@ class Held:
 
     def __init__(self, values: NamedTuple) -> None:
         self.values = values
-        self._numba_type_ = _kind(values)
+        self._numba_type_ = _kind(_form(values))
         self.words = np.fromiter(_written(values), np.int64, self._numba_type_.size)
         self.address = self.words.ctypes.data
 
@@ -78,12 +82,12 @@ class Held:
 def _written(values: Any) -> Any:
     """Numbers of a tuple, as words: of an array item size, address, shape, strides."""
     for value in values:
-        if isinstance(value, tuple):
-            yield from _written(value)
-        elif isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray):
             if not value.flags.c_contiguous:
                 raise ValueError(f"an array of shape {value.shape} and strides {value.strides} is not contiguous")
             yield from (value.itemsize, value.ctypes.data, *value.shape, *value.strides)
+        elif isinstance(value, tuple):
+            yield from _written(value)
         elif isinstance(value, np.void):
             yield np.asarray(value).ctypes.data
         elif isinstance(value, float):

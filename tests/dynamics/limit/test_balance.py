@@ -143,7 +143,7 @@ def test_what_is_fitted_meanwhile_is_said():
     # The third point is orthogonal to the others and goes on to be fitted for ever; the flow ends where pulls cancel.
     problem = opposite(0.5, 1.0, extra=[-0.5, 1.0])
     geometry, state = at_rest(problem, log_time=14.0)
-    recorder = SimpleNamespace(last=SimpleNamespace(state=state))
+    recorder = SimpleNamespace(state=state)
     way = SimpleNamespace(march=SimpleNamespace(geometry=geometry, recorder=recorder), recorder=recorder)
     with pytest.raises(rf.Undecided, match=r"\(0, 1\) rest in balance.*while 1 other goes on to be fitted") as caught:
         limit_module._in_balance(way, rf.Undecided("the pulls cancel."))

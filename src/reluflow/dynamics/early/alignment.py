@@ -18,7 +18,7 @@ from ...problem.types import Array, Signs
 from ...problem.words import count
 from ...sectors.hyperplanes import surfaces
 from ..clock import time_to_angle
-from .path import Paths
+from .path import Paths, Snapshot
 from .run import FATES, Halt, run, starts
 
 if TYPE_CHECKING:
@@ -103,12 +103,13 @@ class Alignment(Shown):
         starts on a hyperplane counts as inactive there; one that comes to lie on it and feels the sample no more, or
         from now on, has crossed. Every event changes what was told of its sample before.
         """
-        return self._paths.events(self._index(neuron))
+        j = self._index(neuron)
+        return self._paths.events(j, j + 1)[0]
 
     @cached_property
     def n_events(self) -> npt.NDArray[np.int64]:
         """Number of events of each neuron."""
-        return np.array([self.events(j).size for j in range(self.p)])
+        return np.bincount(self._paths.events(0, self.p)[1], minlength=self.p)
 
     @cached_property
     def log_amplitude(self) -> Array:
@@ -182,7 +183,10 @@ class Alignment(Shown):
         times, one = _times(t)
         if not one:
             raise ProblemError(f"network needs one time, not {t!r}.")
-        shot = self._paths.snapshot(times)
+        return self._shown(self._paths.snapshot(times))
+
+    def _shown(self, shot: Snapshot) -> Network:
+        """Return the network of a snapshot at one time."""
         log_a = self.problem.net.log_outs if self._paths.frozen else shot.log_out[0]
         directions = self._paths.directions(shot)[0]
         return Network.from_polar(directions, shot.log_norm[0], log_a, shot.sign[0], self.problem.net.slope)

@@ -21,8 +21,8 @@ _BLOCK = 128  # pieces whose coefficients are formed at once
 _ON_INACTIVE = np.int8(2)
 _MIRROR = np.array([0, -1, 3, 2, 1], dtype=np.int8)  # the state of a sample opposite to its normal
 _LEVEL = np.array([0, 1, -1, 1, -1], dtype=np.int8)  # active, inactive or sliding
-_TOUCH = 2  # it comes to lie on the hyperplane, and is as active as before
-_KINDS = np.array(["slide", "activate", "touch", "deactivate"])  # by level, -1 is the last
+_TOUCH, _FLIP = 2, 3  # it comes to lie on the hyperplane, and is as active as before; its output weight changes sign
+_KINDS = np.array(["deactivate", "slide", "activate", "touch", "flip"])  # by level, from -1 on; and those two
 
 
 class Snapshot(NamedTuple):
@@ -107,43 +107,42 @@ class Paths:
         w, c = run.w[neuron], run.c[neuron] * run.sign[pieces][:, None]
         early = np.flatnonzero(~late)
         if early.size:
-            coefficient = np.empty((2, early.size, faces.m))
-            for j in np.unique(neuron[early]):
-                rows = neuron[early] == j
-                coefficient[:, rows] = self._coefficients(int(j), pieces[early][rows])
+            moved, force = self._coefficients(neuron[early], pieces[early])
             path = run.path[pieces[early]][:, None]
-            w[early] = self.start.w[neuron[early]] + path * faces.fixed + coefficient[0] @ faces.normals
-            c[early] = faces.fixed + coefficient[1] @ faces.normals
+            w[early] = self.start.w[neuron[early]] + path * faces.fixed + moved @ faces.normals
+            c[early] = faces.fixed + force @ faces.normals
         return w, c
 
-    def _coefficients(self, j: int, pieces: Ints) -> Array:
+    def _coefficients(self, neuron: Ints, pieces: Ints) -> tuple[Array, Array]:
         """Multiples of the normals that w has moved by until each piece, and that the force is made of there."""
         run, faces = self.written, self.faces
-        g = np.where(self.start.sides[j] > 0, 1.0, self.slope) * faces.weights
-        way = np.zeros_like(g)  # w = start + path * fixed + (path * g - way) @ normals
-        result = np.empty((2, len(pieces), faces.m))
-        begin = done = int(run.entry[run.first[j]])
-        mine = slice(run.first[j], run.first[j + 1])
-        path = np.repeat(run.path[mine], np.diff(run.entry[mine.start : mine.stop + 1]))
-        for row, piece in enumerate(pieces):
-            end = int(run.entry[piece + 1])
-            which, change = run.surface[done:end], run.change[done:end]
-            g += np.bincount(which, weights=change, minlength=faces.m)
-            way += np.bincount(which, weights=change * path[done - begin : end - begin], minlength=faces.m)
-            result[0, row], result[1, row] = run.path[piece] * g - way, g
-            done = end
-        return result
+        starts = np.flatnonzero(np.diff(neuron, prepend=-1))  # the first piece of each neuron
+        ends = run.entry[pieces + 1]
+        begins = np.concatenate([[0], ends[:-1]])
+        begins[starts] = run.entry[run.first[neuron[starts]]]
+        row, at = _ranges(begins, ends)
+        place, cells = row * faces.m + run.surface[at], pieces.size * faces.m
+        path = run.path[np.searchsorted(run.entry, at, side="right") - 1]
+        g, way = (  # w = start + path * fixed + (path * g - way) @ normals
+            np.asarray(np.bincount(place, weights=x, minlength=cells), np.float64).reshape(-1, faces.m)
+            for x in (run.change[at], run.change[at] * path)
+        )
+        g[starts] += np.where(self.start.sides[neuron[starts]] > 0, 1.0, self.slope) * faces.weights
+        for k in np.flatnonzero(np.diff(neuron) == 0) + 1:
+            g[k] += g[k - 1]
+            way[k] += way[k - 1]
+        return run.path[pieces][:, None] * g - way, g
 
-    def events(self, j: int) -> npt.NDArray[np.void]:
-        """Everything that happens to the samples of neuron j, and the changes of its sign."""
+    def events(self, lo: int, hi: int) -> tuple[npt.NDArray[np.void], Ints]:
+        """Everything that happens to the samples of neurons lo to hi - 1, the changes of their signs; and to whom."""
         run, faces = self.written, self.faces
-        pieces = np.arange(run.first[j], run.first[j + 1])
+        pieces = np.arange(run.first[lo], run.first[hi])
+        owner = np.repeat(np.arange(lo, hi), np.diff(run.first[lo : hi + 1]))
         at = np.arange(run.entry[pieces[0]], run.entry[pieces[-1] + 1])
         piece = np.repeat(pieces, np.diff(run.entry[pieces[0] : pieces[-1] + 2]))
-        many = np.diff(faces.start)[run.surface[at]]
-        at, piece = np.repeat(at, many), np.repeat(piece, many)
-        member = np.arange(at.size) - np.repeat(np.cumsum(many) - many, many)
-        sample = faces.samples[faces.start[run.surface[at]] + member]
+        surface = run.surface[at]
+        which, member = _ranges(faces.start[surface], faces.start[surface + 1])
+        at, piece, sample = at[which], piece[which], faces.samples[member]
         before, after = run.before[at], run.after[at]
         turned = faces.orient[sample] < 0
         before, after = np.where(turned, _MIRROR[before], before), np.where(turned, _MIRROR[after], after)
@@ -152,19 +151,20 @@ class Paths:
         if (np.abs(before) > 1).any():
             # Where a neuron leaves a hyperplane to the active side it counts as active already if it crossed, but not
             # if it only touched, or started there (as inactive): an event is what was not told of its sample before.
-            start = faces.pattern(self.start.sides[j])
+            start = faces.pattern(self.start.sides[lo:hi])
             start[start == 0] = -1
-            turn = np.argsort(sample, kind="stable")
-            first = np.diff(sample[turn], prepend=-1) > 0
-            was[turn] = np.where(first, start[sample[turn]], np.roll(told[turn], 1))
+            pair = (owner[piece - pieces[0]] - lo) * start.shape[1] + sample
+            turn = np.argsort(pair, kind="stable")
+            first = np.diff(pair[turn], prepend=-1) > 0
+            was[turn] = np.where(first, start.ravel()[pair[turn]], np.roll(told[turn], 1))
         real = told != was
-        flips = pieces[1:][run.sign[pieces[1:]] != run.sign[pieces[:-1]]]
-        found = np.empty(int(real.sum()) + flips.size, dtype=EVENT)
-        found["sample"] = np.concatenate([np.full(flips.size, -1), sample[real]])
-        found["kind"] = np.concatenate([np.full(flips.size, "flip"), _KINDS[told[real]]])
-        order = np.concatenate([flips, piece[real]])
-        found["time"] = run.tau[order] / self.start.rate[j]
-        return np.asarray(found[np.lexsort([found["sample"], order])])
+        flips = pieces[1:][(run.sign[pieces[1:]] != run.sign[pieces[:-1]]) & (owner[1:] == owner[:-1])]
+        piece, sample = np.concatenate([flips, piece[real]]), np.concatenate([np.full(flips.size, -1), sample[real]])
+        kind, order = np.concatenate([np.full(flips.size, _FLIP), told[real]]), np.lexsort([sample, piece])
+        found, neuron = np.empty(order.size, dtype=EVENT), owner[piece[order] - pieces[0]]
+        found["time"] = run.tau[piece[order]] / self.start.rate[neuron]
+        found["sample"], found["kind"] = sample[order], _KINDS[kind[order] + 1]
+        return found, neuron
 
     def lying(self, t: float) -> Signs:
         """Sides, (p, m), that neurons count for on hyperplanes that they lie on at a time and that do not hold them."""
@@ -190,3 +190,10 @@ class Paths:
                 for k in np.flatnonzero(on & (faces.weights != 0)):
                     sample = int(faces.samples[faces.start[k]])
                     yield float(run.tau[piece] / self.start.rate[j]), sample, float(g[k] / faces.weights[k])
+
+
+def _ranges(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Write out ranges one after the other: which one, and the number."""
+    many = ends - begins
+    which = np.repeat(np.arange(many.size), many)
+    return which, np.arange(which.size) + (begins - np.cumsum(many) + many)[which]

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...problem import BudgetExceeded, ProblemError, check_time
+from ...problem import BudgetExceeded, Network, ProblemError, check_time
 from ...problem.types import Index
 
 if TYPE_CHECKING:
     from .alignment import Alignment
+    from .path import Snapshot
 
 
 Pairs = tuple[Index, Index]  # neurons and samples
@@ -43,10 +44,11 @@ def valid_until(early: Alignment, tol: float, rough: bool = False) -> float:
         check_time("looking how long the network stays small", t)
         if rough and look == _LOOKS:
             return t
-        now = _log_margin(early, t)
+        shot = early._paths.snapshot(np.array([t]))
+        now = _log_size(early, early._shown(shot))
         if now >= goal - (0.1 if rough else 0.0):
             return t
-        step = _safe_step(early, t, goal, now)
+        step = _safe_step(early, shot, goal, now)
         if step == np.inf or t + step == t:
             return t + step
         if now >= goal + np.log1p(-_CLOSE) and _log_margin(early, t + 16 * step) >= goal:
@@ -95,38 +97,37 @@ def passing(early: Alignment, pairs: Pairs, tol: float, last: float) -> float:
 
 def _log_margin(early: Alignment, t: float) -> float:
     """Log of ``max_i |q_i|`` at time t."""
-    mantissa, log_factor = early.network(t).scaled_outputs(early.problem.data.X)
+    return _log_size(early, early.network(t))
+
+
+def _log_size(early: Alignment, net: Network) -> float:
+    mantissa, log_factor = net.scaled_outputs(early.problem.data.X)
     with np.errstate(divide="ignore"):
         return float(np.log(np.abs(mantissa).max()) + log_factor)
 
 
-def _safe_step(early: Alignment, t: float, goal: float, now: float) -> float:
-    """Time from t on during which max |q| cannot reach the goal."""
-    run, rate = early._paths.written, early._paths.start.rate
+def _safe_step(early: Alignment, shot: Snapshot, goal: float, now: float) -> float:
+    """Time from a snapshot on during which max |q| cannot reach the goal."""
+    run = early._paths.written
     reach = np.log(early.problem.data.norms.max()) - goal
-    log_w, log_a = early.log_norms(t), early.log_outs(t)
-    tau = t * rate
-    force = np.array(
-        [
-            run.force[max(lo, lo + np.searchsorted(run.tau[lo:hi], tau[j], side="right") - 1) : hi].max()
-            for j, (lo, hi) in enumerate(zip(run.first[:-1], run.first[1:], strict=True))
-        ]
-    )
-    force = force * early.problem.speed * early._paths.faces.unit
+    ahead = np.column_stack([shot.piece[0], run.first[1:]]).ravel()[:-1]  # from the present piece to the last
+    force = np.maximum.reduceat(run.force, ahead)[::2] * early.problem.speed * early._paths.faces.unit
     left = -np.expm1(now - goal)  # part of the tolerance still unused
     if early._paths.frozen:
         with np.errstate(over="ignore", divide="ignore"):
-            return float(left / np.sum(np.exp(np.minimum(2 * log_a + reach, 700.0)) * force))
-    log_e = np.logaddexp(2 * log_w, 2 * log_a) - np.log(2) + reach
+            return float(left / np.sum(np.exp(np.minimum(2 * early.problem.net.log_outs + reach, 700.0)) * force))
+    log_e = np.logaddexp(2 * shot.log_norm[0], 2 * shot.log_out[0]) - np.log(2) + reach
     k = np.maximum(early.growth, 0.0)
+    with np.errstate(under="ignore"):
+        pull, double, over = np.exp(np.minimum(log_e, 700.0)) * force, 2 * k, np.where(k > 0, k, 1.0)
 
     def by_size(step: float) -> bool:
-        return bool(np.logaddexp.reduce(log_e + 2 * k * step) < 0)
+        return bool(np.logaddexp.reduce(log_e + double * step) < 0)
 
     def by_rate(step: float) -> bool:
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            gain = np.where(k > 0, np.expm1(2 * k * step) / np.where(k > 0, k, 1.0), 2 * step)
-            terms = np.where(force > 0, np.exp(np.minimum(log_e, 700.0)) * force * gain, 0.0)
+            gain = np.where(k > 0, np.expm1(double * step) / over, 2 * step)
+            terms = np.where(force > 0, pull * gain, 0.0)
         return bool(terms.sum() < left)
 
     if not k.any() and (by_size(0.0) or not force.any()):

@@ -18,9 +18,8 @@ A loss enters by two functions only (`pulls`): the pull of a sample as a functio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,8 @@ from ...problem import check_time
 from ...problem.types import Array, Flags, Ints, Signs
 from ..held import Held
 from .arcs import FLIP, HARD, Came, new_bench
-from .dense import Leg, Rows
-from .desk import fixed_of, new_desk, new_tape
+from .dense import MOVING, Legs, Rows
+from .desk import Desk, Tape, fixed_of, new_desk, new_tape
 from .field import Geometry
 from .state import State, ties
 from .stepper import ADVANCE, BEGIN, CUT, LOOK, PROCEED, SHARE, START, SWEEP, TAKE, perform
@@ -91,12 +90,12 @@ class Adams:
     @property
     def rows(self) -> Rows:
         """The neurons."""
-        desk = self.desk
-        return self.rows_of(desk.W.copy(), desk.b.copy(), desk.rho.copy(), desk.sides.copy(), desk.excess.copy())
+        return self.rows_of(self.desk, ...)
 
-    def rows_of(self, W: Array, b: Array, rho: Array, sides: Signs, excess: Array) -> Rows:
-        """Neurons of some moment."""
-        return Rows(W, b, rho, sides, excess, self.balanced, self.tied, self.which)
+    def rows_of(self, those: Desk | Tape, at: Any) -> Rows:
+        """Neurons on the desk, or of some moments of a tape."""
+        parts = {name: getattr(those, name)[at] for name in MOVING}
+        return Rows(**parts, balanced=self.balanced, tied=self.tied, which=self.which)
 
     @property
     def f(self) -> Array:
@@ -227,38 +226,43 @@ class Adams:
             rows, came.face[rows, place], came.side[rows, place].astype(np.int64), now.t + when[order] * now.h
         )
 
-    def leg(self) -> Leg:
-        """Return what is needed to look at the trial again."""
-        desk, now = self.desk, self.desk.now
-        terms = int(now.terms)
+    def leg(self, log_start: float, begun: float) -> Legs:
+        """Return what is needed to look at the trial again; its end is not known yet."""
+        desk, rows, terms = self.desk, self.rows, int(self.desk.now.terms)
         low = np.zeros((terms, 0))
         if not self.fixed.bare:
             low = desk.C[:terms, :terms] @ desk.lows[:terms]
             low[0] += desk.constant
-        kink = desk.kink[:terms].copy()
-        return Leg(
+        return Legs(
             self.base_state,
-            self.rows,
-            desk.mass.copy(),
-            kink,
-            low,
+            rows._replace(**{name: getattr(rows, name)[None].copy() for name in MOVING}),
+            desk.mass[None].copy(),
+            desk.kink[None, :terms].copy(),
+            low[None],
+            np.array([terms]),
             self.fixed,
-            self.h,
-            float(now.upto),
-            -np.inf,
-            self.t,
-            0.0,
+            np.array([self.h]),
+            log_start,
+            np.array([begun + self.t]),
+            np.empty(1),
         )
 
-    def legs(self, log_start: float, begun: float, log_ends: Sequence[float]) -> list[Leg]:
+    def legs(self, log_start: float, begun: float, log_ends: Array) -> Legs:
         """Return the same of the first steps on the tape, which end at these log times; the clock began at others."""
-        tape, found = self.tape, []
-        for i, log_end in enumerate(log_ends):
-            terms, (t, h) = int(tape.terms[i]), tape.clock[i, :2].tolist()
-            rows = self.rows_of(tape.W[i], tape.b[i], tape.rho[i], tape.sides[i], tape.excess[i])
-            kink, low, t = tape.kink[i, :terms], tape.low[i, :terms], begun + t
-            found.append(Leg(self.base_state, rows, tape.mass[i], kink, low, self.fixed, h, 1.0, log_start, t, log_end))
-        return found
+        tape, first = self.tape, slice(0, log_ends.size)
+        return Legs(
+            self.base_state,
+            self.rows_of(tape, first),
+            tape.mass[first],
+            tape.kink[first],
+            tape.low[first],
+            tape.terms[first],
+            self.fixed,
+            tape.clock[first, 1],
+            log_start,
+            begun + tape.clock[first, 0],
+            log_ends,
+        )
 
     def take(self) -> None:
         """Go to the end of the trial."""

@@ -42,6 +42,7 @@ _ROUND = 4e-16  # a distance below this part of |w| is rounding
 _WIDER = 1.5  # curvature may grow by this through the events of a piece
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
 _EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
+_FEW = 4  # inputs below which sums stay in registers: a loop costs more than what it does
 _LEAVES = 1e-12  # a multiplier within this part of its bound is on it: for `_leaving` and `_relax` alike
 
 
@@ -158,6 +159,22 @@ def new_came(p: int, m: int, d: int) -> Came:
 
 
 @jit
+def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
+    """``sum_k weights_k rows_k`` over the first n, of which there is one."""
+    if out.size < _FEW:
+        for i in range(out.size):
+            v = weights[0] * rows[0, i]
+            for k in range(1, n):
+                v += weights[k] * rows[k, i]
+            out[i] = v
+        return
+    put(weights[0], rows[0], out)
+    for k in range(1, n):
+        if weights[k] != 0.0:
+            add(weights[k], rows[k], out)
+
+
+@jit
 def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tuple[int, float]:
     """Taylor series of the neuron about the present place; its order, and a bound of |w''| up to ``reach``."""
     T, tb, terms = bench.T, bench.tb, step.terms
@@ -167,13 +184,12 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
     power, bend = 1.0, 0.0
     for m in range(TERMS):
         f = step.h / (m + 1)
-        put(0.0, D[0], T[m + 1])
-        s = 0.0
-        for k in range(min(m + 1, terms)):
-            if tb[m - k] != 0.0:
-                add(tb[m - k] * f, D[k], T[m + 1])
+        s, n = 0.0, min(m + 1, terms)
+        for k in range(n):
+            bench.poly[k] = tb[m - k] * f
             if not step.frozen:
                 s += dot(T[m - k], D[k])
+        _combine(bench.poly, D, n, T[m + 1])
         tb[m + 1] = s * f
         size = math.sqrt(dot(T[m + 1], T[m + 1]))
         if m >= 1:
@@ -201,6 +217,15 @@ def _strength(D: Floats, terms: int) -> float:
     for k in range(terms):
         total += math.sqrt(dot(D[k], D[k]))
     return total
+
+
+@jit
+def _short(D: Floats, terms: int, length: float) -> bool:
+    """Whether a piece of this length is surely below a stride: ``_strength`` without its roots."""
+    total = 0.0
+    for k in range(terms):
+        total += dot(D[k], D[k])
+    return length * length * terms * total < 0.99 * _STRIDE * _STRIDE
 
 
 @jit
@@ -589,9 +614,7 @@ def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
     """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
     put(1.0, crowd.W[j], bench.w)
     for k in range(step.terms):
-        put(step.C[k, 0], crowd.F[j, step.first], bench.D[k])
-        for q in range(1, step.terms):
-            add(step.C[k, q], crowd.F[j, step.first + q], bench.D[k])
+        _combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
     add(1.0, crowd.extra[j], bench.D[0])
     held = 0
     for k in range(bench.side.size):
@@ -722,7 +745,8 @@ def _piece(  # long, because what it keeps between events is much, and passing i
         if reached < 0 and not flips and left < 0:
             if n_held > 0:
                 _put_on(bench, n_held)
-            shift_vectors(bench.D, step.terms, best)
+            if end < step.upto:  # else it is followed no further
+                shift_vectors(bench.D, step.terms, best)
             # A path whose slope jumps by so much leaves the line between its ends by no more than this.
             aside = (0.25 * turned + bend / _WIDER * (end - start) / 8) * (end - start)
             return b, n_held, end, _BENT if turned > 0.0 and aside > slack else THROUGH
@@ -775,7 +799,7 @@ def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: i
         status = HARD
     # With b fixed the arc is a polynomial, however long: pieces only keep it from leading far away.
     length = step.upto * step.h * (min(abs(b), 1.0) if step.frozen else 1.0)
-    reach = length * _strength(bench.D, step.terms)
+    reach = 0.0 if _short(bench.D, step.terms, length) else length * _strength(bench.D, step.terms)
     if reach > _STRIDE and held > 0 and _tangent(step, bench, held, crowd.mass[j]):
         reach = length * _strength(bench.P, step.terms)  # what holds it does not move it
     pieces = 1 + int(reach / _STRIDE)

@@ -40,7 +40,7 @@ _CHANGES = 4.0  # by how much output weights and curvature may be smaller on the
 _FITTED = 3.0  # margins of the others are above this ...
 _STRONGER = 1e3  # ... and each point in balance pulls so much more strongly than all of them
 _THERE = 1e-4  # points are in balance when their margins are within this of those at the minimum ...
-_HELD, _REMOTE = 1e-6, 30.0  # ... or this part of |theta|^2, once the others are so well fitted: they are held by springs then
+_HELD, _REMOTE = 1e-6, 30.0  # ... or this part of |theta|^2, once the others are so well fitted: springs hold them then
 
 
 class Balance(NamedTuple):
@@ -138,9 +138,9 @@ def _balance(geometry: Geometry, state: State) -> Balance | None:
 def _never_fitted(A: Array) -> Index:
     """Find the points that cannot be improved without making another worse.
 
-    For every matrix the rows are of two kinds: those with a positive entry in some g >= 0 with A^T g = 0, and those that
-    some v improves all at once while it changes none of the former (Goldman and Tucker). A linear program with as many
-    positive entries as there can be tells them apart.
+    For every matrix the rows are of two kinds: those with a positive entry in some g >= 0 with A^T g = 0, and those
+    that some v improves all at once while it changes none of the former (Goldman and Tucker). A linear program with as
+    many positive entries as there can be tells them apart.
     """
     from scipy.optimize import linprog
 

@@ -9,14 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import Network
-from ...problem.types import Array, Flags, Index, Signs
+from ...problem.types import Array, Flags, Index, Ints, Signs
 from ..held import Held
 from .arcs import Came, new_bench
 from .desk import Fixed, new_desk, new_tape
-from .state import State
+from .state import Moments, State
 from .stepper import PART, SHARE, perform
 
 _MOST = 2**28  # bytes of steps kept; beyond, the first half is given up, and those moments are integrated again
+
+
+MOVING = ("W", "b", "rho", "sides", "excess")  #: what changes about `Rows`
 
 
 class Rows(NamedTuple):
@@ -38,24 +41,36 @@ class Rows(NamedTuple):
 
     def state(self, base: State, frozen: bool) -> State:
         """Return to directions and sizes; the other neurons are those of ``base``."""
-        one = {name: getattr(self, name)[None] for name in ("W", "b", "rho", "sides", "excess")}
-        return self._replace(**one).states(base, frozen)[0]
+        sides = base.sides.copy()
+        sides[self.which] = self.sides
+        now = self._replace(W=self.W[None], b=self.b[None], rho=self.rho[None]).moments(base, frozen)
+        U, log_w, log_a, sign = (part[0] for part in now)
+        return State(U, log_w, log_a, sign, sides)
 
-    def states(self, base: State, frozen: bool) -> list[State]:
+    def moments(self, base: State, frozen: bool) -> Moments:
         """Do the same for rows of several moments, stacked."""
-        T, who = len(self.b), self.which
-        U, log_w, log_a, sign, sides = (
-            np.repeat(x[None], T, axis=0) for x in (base.U, base.log_w, base.log_a, base.sign, base.sides)
-        )
+        T = len(self.b)
+        log_a, sign = np.repeat(base.log_a[None], T, axis=0), np.repeat(base.sign[None], T, axis=0)
         size = np.sqrt(np.einsum("tjd,tjd->tj", self.W, self.W))
         with np.errstate(divide="ignore"):
-            U[:, who] = self.W / np.where(size > 0, size, 1.0)[..., None]
-            log_w[:, who] = np.log(size) + self.rho
+            U = self.W / np.where(size > 0, size, 1.0)[..., None]
+            log_w = np.log(size) + self.rho
             if not frozen:
-                log_a[:, who] = np.where(self.balanced, log_w[:, who], np.log(np.abs(self.b)) + self.rho)
-                sign[:, who] = np.where(self.b == 0.0, sign[:, who], np.sign(self.b))
-        sides[:, who] = self.sides
-        return [State(*parts) for parts in zip(U, log_w, log_a, sign, sides, strict=True)]
+                log_a = self._among(base.log_a, np.where(self.balanced, log_w, np.log(np.abs(self.b)) + self.rho))
+                sign = self._among(base.sign, np.where(self.b == 0.0, base.sign[self.which], np.sign(self.b)))
+        return Moments(self._among(base.U, U), self._among(base.log_w, log_w), log_a, sign)
+
+    def _among(self, base: Array, rows: Array) -> Array:
+        """Put what these neurons have at several moments among all; the others have what ``base`` says."""
+        if self.which.size == len(base):
+            return rows
+        out = np.repeat(base[None], len(rows), axis=0)
+        out[:, self.which] = rows
+        return out
+
+    def at(self, k: int) -> Rows:
+        """One of several moments."""
+        return self._replace(**{name: getattr(self, name)[k] for name in MOVING})
 
     def moved(self, came: Came, sides: Signs) -> Rows:
         """Where a sweep came to."""
@@ -63,39 +78,50 @@ class Rows(NamedTuple):
         return self._replace(W=came.W.copy(), b=came.b.copy(), rho=self.rho + came.grow, sides=sides, excess=excess)
 
 
-class Leg(NamedTuple):
-    """One step: where the neurons began, and the forces on them as polynomials in the part of the step that has passed.
+class Legs(NamedTuple):
+    """Steps: where the neurons began, and the forces on them as polynomials in the part of the step that has passed.
 
     A face pulls with ``low`` along its normal, and with its ``kink`` in addition on its positive side.
     """
 
     base: State
-    rows: Rows
-    mass: Array
-    kink: Array  # (K, m)
-    low: Array  # (K, m), or (K, 0): nothing
+    rows: Rows  # of S moments, stacked
+    mass: Array  # (S, p)
+    kink: Array  # (S, K, m)
+    low: Array  # (S, K, m), or (S, K, 0): nothing
+    terms: Ints  # (S,) how many of the K there are
     fixed: Fixed
-    h: float  # its length
-    upto: float  # the part of it that was taken
+    h: Array  # (S,) their lengths
     log_start: float  # log of the time from which t counts
-    t: float  # at the start of the step
-    log_end: float
+    t: Array  # (S,) at the starts of the steps
+    log_end: Array  # (S,)
 
-    def at(self, log_time: float) -> State:
-        """Where the neurons are at a time within the step."""
+    def start(self, k: int) -> float:
+        """Log time at the start of step k."""
+        t = self.t[k]
+        return float(np.logaddexp(self.log_start, np.log(t))) if t > 0 else self.log_start
+
+    @property
+    def nbytes(self) -> Ints:
+        """What most of the memory of each step is used for."""
+        rows = self.rows.W[0].nbytes + self.rows.sides[0].nbytes
+        return np.asarray(self.terms * (self.kink[0, 0].nbytes + self.low[0, 0].nbytes) + rows)
+
+    def at(self, k: int, log_time: float) -> State:
+        """Where the neurons are at a time within step k."""
         when = float(np.exp(log_time) * -np.expm1(self.log_start - log_time))
-        fixed, rows, (terms, m) = self.fixed, self.rows, self.kink.shape
-        desk, bench = new_desk(fixed, rows.W, rows.b), new_bench(m, rows.W.shape[1])
-        desk.sides[:], desk.excess[:], desk.tied[:], desk.mass[:] = rows.sides, rows.excess, rows.ties, self.mass
-        desk.Z[:], desk.kink[:terms], desk.C[:] = rows.W @ fixed.across, self.kink, np.eye(len(desk.C))
+        fixed, rows, terms, h = self.fixed, self.rows.at(k), int(self.terms[k]), float(self.h[k])
+        desk, bench = new_desk(fixed, rows.W, rows.b), new_bench(self.kink.shape[2], rows.W.shape[1])
+        desk.sides[:], desk.excess[:], desk.tied[:], desk.mass[:] = rows.sides, rows.excess, rows.ties, self.mass[k]
+        desk.Z[:], desk.kink[:terms], desk.C[:] = rows.W @ fixed.across, self.kink[k, :terms], np.eye(len(desk.C))
         up = (rows.sides > 0).astype(np.float64)
-        for k in range(terms):
-            desk.F[:, k] = (up * self.kink[k]) @ fixed.normals
+        for q in range(terms):
+            desk.F[:, q] = (up * self.kink[k, q]) @ fixed.normals
             if self.low.size:
-                desk.F[:, k] += self.low[k] @ fixed.normals
+                desk.F[:, q] += self.low[k, q] @ fixed.normals
         now, desk.who[:] = desk.now, np.arange(rows.b.size)
-        now.stage, now.movers, now.terms, now.h = PART, rows.b.size, terms, self.h
-        now.upto = min(max((when - self.t) / self.h, 0.0), 1.0)
+        now.stage, now.movers, now.terms, now.h = PART, rows.b.size, terms, h
+        now.upto = min(max((when - float(self.t[k])) / h, 0.0), 1.0)
         perform(SHARE, Held(fixed), Held(desk), Held(new_tape(fixed, desk, 1)), Held(bench), 0.0, 0.0, 0.0, 0, 1)
         sides, came = rows.sides.copy(), desk.came
         for j in np.flatnonzero(came.n):
@@ -108,33 +134,26 @@ class Dense:
     """The steps of a run that can be looked at again."""
 
     slope: float
-    legs: list[Leg] = field(default_factory=list)
+    steps: list[tuple[Legs, int]] = field(default_factory=list)
     ends: list[float] = field(default_factory=list)
     size: int = 0
 
-    def add(self, leg: Leg) -> None:
-        """Keep a step."""
-        self.legs.append(leg)
-        self.ends.append(leg.log_end)
-        self.size += _bytes(leg)
+    def add(self, legs: Legs) -> None:
+        """Keep steps."""
+        self.steps += [(legs, k) for k in range(len(legs.h))]
+        self.ends += legs.log_end.tolist()
+        self.size += int(legs.nbytes.sum())
         if self.size > _MOST:
-            half = len(self.legs) // 2
-            self.size -= sum(_bytes(old) for old in self.legs[:half])
-            del self.legs[:half], self.ends[:half]
+            half = len(self.steps) // 2
+            self.size -= sum(int(old.nbytes[k]) for old, k in self.steps[:half])
+            del self.steps[:half], self.ends[:half]
 
     def at(self, log_time: float) -> Network | None:
         """Return the network at a log time within a step that was kept; None outside."""
-        k = bisect_right(self.ends, log_time)
-        if k == len(self.legs):
-            k -= 1
-        if k < 0:
+        if not self.steps:
             return None
-        leg = self.legs[k]
-        start = np.logaddexp(leg.log_start, np.log(leg.t)) if leg.t > 0 else leg.log_start
-        if not start <= log_time <= leg.log_end:
+        which = min(bisect_right(self.ends, log_time), len(self.steps) - 1)
+        legs, k = self.steps[which]
+        if not legs.start(k) <= log_time <= self.ends[which]:
             return None
-        return leg.at(log_time).network(self.slope)
-
-
-def _bytes(leg: Leg) -> int:
-    return leg.kink.nbytes + leg.low.nbytes + leg.rows.W.nbytes + leg.rows.sides.nbytes
+        return legs.at(k, log_time).network(self.slope)

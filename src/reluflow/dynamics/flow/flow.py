@@ -336,6 +336,8 @@ def _met(early: Alignment, goal: Goal, t: float, tol: float) -> float:
 
     No margin is larger than ``tol`` in it, and the loss falls, so that most need not be looked for.
     """
+    if goal.log_loss == -np.inf and goal.margin == np.inf:
+        return np.inf
     problem = early.problem
 
     def gap(s: float) -> float:

@@ -161,7 +161,7 @@ class LateChart:
             p = np.exp(log_g - top)
         total = float(p.sum())
         p /= total
-        gamma = float(p @ q) * np.exp(-(self.log_size + s))  # of these alone: any clock will do, and this one is not stiff
+        gamma = float(p @ q) * np.exp(-(self.log_size + s))  # of these alone: the clock is free, and so it is not stiff
         if self.level is not None:
             p[self.level.points] = self._spring(s) * (self.level.margins - q[self.level.points])
         if self.geometry.frozen:
@@ -288,9 +288,7 @@ class Shift:
         J, chart = self.J, self.J.chart
         V, out = chart.neurons(J.s, J.y)
         size = chart._factor(J.s) @ (out**2 + np.einsum("jd,jd->j", V, V))
-        diagonal = (
-            abs(self.c * J.pull.speed) * np.abs(J.alone) * float(size) * chart.geometry.problem.data.norms**2
-        )
+        diagonal = abs(self.c * J.pull.speed) * np.abs(J.alone) * float(size) * chart.geometry.problem.data.norms**2
         return np.flatnonzero(diagonal > _NOTICEABLE)
 
     @cached_property

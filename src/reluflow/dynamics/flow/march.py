@@ -83,7 +83,7 @@ class March:
     def standing(self) -> str:
         """Say how far the flow has come, in words that need no theory."""
         last, data = self.recorder.last, self.geometry.problem.data
-        wrong = np.flatnonzero(last.state.network(self.geometry.slope).margins(data) <= 0)
+        wrong = np.flatnonzero(last.network(self.geometry.slope).margins(data) <= 0)
         loss = f"{np.exp(last.log_loss):.4g}" if last.log_loss > -300 else f"e^{last.log_loss:.6g}"
         which = f"{wrong.size} of {data.n} points ({named(wrong)}) not" if wrong.size else f"all {data.n} points"
         when = f"at log t = {last.log_time:.6g}" if np.isfinite(last.log_time) else "at the start"
@@ -176,8 +176,8 @@ class March:
     def _write(self, moved: Moved) -> None:
         """Write down what happened on the way."""
         recorder, faces = self.recorder, self.geometry.faces
-        for leg in moved.legs:
-            recorder.follow(leg)
+        for legs in moved.legs:
+            recorder.follow(legs)
         if moved.crossed is not None:
             recorder.cross(moved.crossed, faces)
         for log_time, change in moved.changes:

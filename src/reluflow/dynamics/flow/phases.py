@@ -16,13 +16,13 @@ from ...problem.types import Array, Flags, Index
 from .adams import Adams, Events
 from .arcs import FLIP, HARD, THROUGH
 from .balance import Level, level
-from .dense import Leg
+from .dense import Legs
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
 from .late import Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
-from .state import State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
+from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
 
 FITTED = 3.0  #: the late phase begins when every margin that can move is above this ...
@@ -77,12 +77,12 @@ class Crossed(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """Moments within what a phase did at one go: log times, log losses, smallest margins, states."""
+    """Moments within what a phase did at one go: log times, log losses, smallest margin of the last, neurons."""
 
     log_time: Array
     log_loss: Array
-    margin: Array
-    states: list[State]
+    margin: float
+    neurons: Moments
 
 
 class Moved(NamedTuple):
@@ -93,7 +93,7 @@ class Moved(NamedTuple):
     back: tuple[int, int] | None = None  # neuron and surface of the event that ended the step ...
     by: float = 0.0  # ... and by what part of their size neurons have moved before it
     steps: int = 1
-    legs: Sequence[Leg] = ()  # how they moved, to be looked at again
+    legs: Sequence[Legs] = ()  # how they moved, to be looked at again
     crossed: Crossed | None = None
     passed: Passed | None = None  # the ends of all steps but the last
 
@@ -175,13 +175,13 @@ class Coupled:
             return Moved([], True)
         why, steps = adams.advance(1 if self.closely else most, t_end - self.begun, goal.log_loss, goal.margin)
         tape = adams.tape
-        trial, events = [], [_on_tape(tape, steps)]
+        trial, events = None, [_on_tape(tape, steps)]
         self._count(tape, steps)
         hard: list[tuple[int, bool]] = []
         done = False
         if why == TRIAL:
             hard, done = self._decide(goal)
-            trial = [adams.leg()]
+            trial = adams.leg(self.log_start, self.begun)
             events.append(adams.events())
             adams.take()
             self.busy += _RECENT * (float(events[-1].neuron.size > 0) - self.busy)
@@ -191,9 +191,9 @@ class Coupled:
             return Moved([], False, steps=0)
         self.t = self.begun + adams.t
         self.log_time = float(self._moments(np.array(self.t), goal, t_end))
-        legs = self._legs(tape, steps, goal, t_end) + [
-            leg._replace(log_start=self.log_start, t=self.begun + leg.t, log_end=self.log_time) for leg in trial
-        ]
+        legs = [self._legs(tape, steps, goal, t_end)] if steps else []
+        if trial is not None:
+            legs.append(trial._replace(log_end=np.array([self.log_time])))
         crossed = self._crossed(events)
         changes = [(self.log_time, change) for j, flips in hard for change in self._settle(j, flips)]
         back = (int(adams.which[hard[0][0]]), -2) if hard else None
@@ -262,14 +262,15 @@ class Coupled:
 
     def _count(self, tape: Tape, steps: int) -> None:
         """Remember how many steps have events, and for how long steps have been many."""
-        for i in range(steps):
-            self.busy += _RECENT * (float(tape.upto[i + 1] > tape.upto[i]) - self.busy)
-            many = self.begun + tape.clock[i, 2] > self.many * tape.clock[i, 1]  # of the age of the phase
-            self.slow = self.slow + 1 if many else 0
+        events = np.diff(tape.upto[: steps + 1]) > 0
+        many = self.begun + tape.clock[:steps, 2] > self.many * tape.clock[:steps, 1]  # of the age of the phase
+        for event, long in zip(events.tolist(), many.tolist(), strict=True):
+            self.busy += _RECENT * (float(event) - self.busy)
+            self.slow = self.slow + 1 if long else 0
 
-    def _legs(self, tape: Tape, steps: int, goal: Goal, t_end: float) -> list[Leg]:
+    def _legs(self, tape: Tape, steps: int, goal: Goal, t_end: float) -> Legs:
         ends = self.begun + tape.clock[:steps, 0] + tape.clock[:steps, 1]
-        logs = np.where(ends >= self.t, self.log_time, self._moments(ends, goal, t_end)).tolist()
+        logs = np.where(ends >= self.t, self.log_time, self._moments(ends, goal, t_end))
         return self.adams.legs(self.log_start, self.begun, logs)
 
     def _crossed(self, events: list[Events]) -> Crossed:
@@ -280,12 +281,10 @@ class Coupled:
     def _passed(self, tape: Tape, steps: int, goal: Goal) -> Passed | None:
         if steps <= 0:
             return None
-        adams, q = self.adams, self.geometry.y * tape.f[:steps]
+        adams, margin = self.adams, float((self.geometry.y * tape.f[steps - 1]).min())
         times = np.minimum(later(self.log_start, self.begun + tape.clock[:steps, 2]), goal.log_time)
-        ends = slice(1, steps + 1)
-        rows = adams.rows_of(tape.W[ends], tape.b[ends], tape.rho[ends], tape.sides[ends], tape.excess[ends])
-        states = rows.states(adams.base_state, self.geometry.frozen)
-        return Passed(times, tape.clock[:steps, 3], q.min(axis=1), states)
+        neurons = adams.rows_of(tape, slice(1, steps + 1)).moments(adams.base_state, self.geometry.frozen)
+        return Passed(times, tape.clock[:steps, 3], margin, neurons)
 
     def _settle(self, j: int, flips: bool) -> list[Change]:
         """Decide where a neuron goes that the compiled pass has left at several faces at once, or at w = 0.

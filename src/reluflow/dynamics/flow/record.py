@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...problem import Problem
+from ...problem import Network, Problem
 from ...problem.types import Array
 from ..trajectory import EVENT, Events, Phase, Trajectory
-from .dense import Dense, Leg
-from .state import State
+from .dense import Dense, Legs
+from .state import Moments, State
 
 if TYPE_CHECKING:
     from ...sectors.hyperplanes import Surfaces
@@ -24,11 +25,17 @@ _EARLY = 20  # records of the early phase evenly in time, and as many while neur
 
 
 class Record(NamedTuple):
-    """One moment."""
+    """One moment: the k-th of some."""
 
     log_time: float
     log_loss: float
-    state: State
+    neurons: Moments
+    k: int
+
+    def network(self, slope: float) -> Network:
+        """Return it as a network."""
+        U, log_w, log_a, sign = (part[self.k] for part in self.neurons)
+        return Network.from_polar(U, log_w, log_a, sign, slope)
 
 
 class Recorder:
@@ -44,29 +51,28 @@ class Recorder:
         self.alignment: Alignment | None = None
         self.dense: Dense | None = None
         self.margin = np.nan
+        self.state: State  # the newest that was recorded by itself
         self._stride, self._idle, self._spare = 1, 0, False
         self._before: tuple[list[Record], Trajectory] | None = None
 
-    def follow(self, leg: Leg) -> None:
-        """Keep how the neurons moved in a step."""
+    def follow(self, legs: Legs) -> None:
+        """Keep how the neurons moved in some steps."""
         if self.dense is None:
             self.dense = Dense(self.problem.net.slope)
-        self.dense.add(leg)
+        self.dense.add(legs)
 
     def add(self, log_time: float, state: State, q: Array) -> None:
         """Record a state and its margins; the newest is always there, others only every so many steps."""
-        self._add(log_time, self.problem.log_loss_of(q), state)
-        self.margin = float(q.min())
+        self._add(log_time, self.problem.log_loss_of(q), state.moment, 0)
+        self.margin, self.state = float(q.min()), state
 
     def add_many(self, passed: Passed) -> None:
         """Record several."""
-        for log_time, log_loss, state in zip(
-            passed.log_time.tolist(), passed.log_loss.tolist(), passed.states, strict=True
-        ):
-            self._add(log_time, log_loss, state)
-        self.margin = float(passed.margin[-1])
+        for k, (log_time, log_loss) in enumerate(zip(passed.log_time.tolist(), passed.log_loss.tolist(), strict=True)):
+            self._add(log_time, log_loss, passed.neurons, k)
+        self.margin = passed.margin
 
-    def _add(self, log_time: float, log_loss: float, state: State) -> None:
+    def _add(self, log_time: float, log_loss: float, neurons: Moments, k: int) -> None:
         if self._idle < self._stride - 1 and self.records:
             self._idle += 1
             if self._spare:
@@ -76,7 +82,7 @@ class Recorder:
             self._idle, self._spare = 0, False
         if self.records:
             log_time = max(log_time, self.records[-1].log_time)
-        self.records.append(Record(log_time, log_loss, state))
+        self.records.append(Record(log_time, log_loss, neurons, k))
         if len(self.records) > _MOST:
             self.records = self.records[::2] + ([] if len(self.records) % 2 else self.records[-1:])
             self._stride *= 2
@@ -113,16 +119,14 @@ class Recorder:
 
     def early(self, run: Alignment, t: float, log_end: float) -> None:
         """Take over the exact early phase up to time t, whose logarithm is log_end to the last digit."""
-        self.alignment, pieces = run, 0
-        for j in range(run.p):
-            found = run.events(j)
-            found = found[found["time"] <= t]
-            rows = np.empty(found.size, EVENT)
-            with np.errstate(divide="ignore"):
-                rows["log_time"] = np.minimum(np.log(found["time"]), log_end)
-            rows["neuron"], rows["sample"], rows["kind"] = j, found["sample"], found["kind"]
-            self.chunks.append(rows)
-            pieces += found.size
+        self.alignment = run
+        found, neuron = run._paths.events(0, run.p)
+        by = np.flatnonzero(found["time"] <= t)
+        rows = np.empty(by.size, EVENT)
+        with np.errstate(divide="ignore"):
+            rows["log_time"] = np.minimum(np.log(found["time"][by]), log_end)
+        rows["neuron"], rows["sample"], rows["kind"] = neuron[by], found["sample"][by], found["kind"][by]
+        self.chunks.append(rows)
         times = np.linspace(0.0, t, _EARLY + 1)
         times = times[times > 0]
         turns = run.last_event[(run.last_event > 0) & (run.last_event < t)]
@@ -138,7 +142,7 @@ class Recorder:
         for k, log_time in enumerate(log_times):
             state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
             self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
-        self.phase("early", -np.inf, log_end, pieces)
+        self.phase("early", -np.inf, log_end, by.size)
 
     def hand_over(self, run: Alignment, state: State, log_time: float) -> None:
         """Note where the sides that neurons go on with are not those that the events of the early phase tell.
@@ -163,15 +167,22 @@ class Recorder:
         """Everything so far; what was asked for before lends the snapshots of the records that are still there."""
         events = np.concatenate([*self.chunks, np.array(self.events, dtype=EVENT)])
         events = events[np.argsort(events["log_time"], kind="stable")]
-        states = [r.state for r in self.records]
+        U, log_w, log_a, sign = (np.empty((len(self.records), *x.shape[1:])) for x in self.last.neurons)
+        at = 0
+        for _, some in groupby(self.records, lambda r: id(r.neurons)):
+            group = list(some)
+            which, rows = [r.k for r in group], slice(at, at + len(group))
+            for new, x in zip((U, log_w, log_a, sign), group[0].neurons, strict=True):
+                np.take(x, which, axis=0, out=new[rows], mode="clip")  # "raise" would make a copy
+            at += len(group)
         run = Trajectory(
             self.problem,
             np.array([r.log_time for r in self.records]),
             np.array([r.log_loss for r in self.records]),
-            np.stack([s.U for s in states]),
-            np.stack([s.log_w for s in states]),
-            np.stack([s.log_a for s in states]),
-            np.stack([s.sign for s in states]).astype(np.int8),
+            U,
+            log_w,
+            log_a,
+            sign.astype(np.int8),
             events,
             tuple(self.phases),
             "flow",

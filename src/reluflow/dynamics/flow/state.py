@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,15 @@ _DEPENDS = 1e-10  # a unit normal of which less is left beside others depends on
 _BALANCED = 1e-13  # log |a| and log |w| that agree to this are equal
 #: Log of the largest force, relative to those felt, that is given to a sample which neurons only slide on.
 STRONG = 10.0
+
+
+class Moments(NamedTuple):
+    """The neurons at several moments, stacked: all of a `State` but the sides."""
+
+    U: Array  # (T, p, d)
+    log_w: Array  # (T, p)
+    log_a: Array
+    sign: Array
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,11 @@ class State:
         """Whether ``|a| = |w|``."""
         with np.errstate(invalid="ignore"):
             return np.asarray(np.abs(self.log_a - self.log_w) <= _BALANCED * (1 + np.abs(self.log_w)))
+
+    @property
+    def moment(self) -> Moments:
+        """The same as the only one of several moments."""
+        return Moments(self.U[None], self.log_w[None], self.log_a[None], self.sign[None])
 
     def of(self, neurons: Index) -> State:
         """Return some of the neurons alone."""

@@ -179,7 +179,7 @@ def beside(geometry: Geometry, state: State, found: Candidate, small: Index, los
     future = follow(geometry, state, multipliers, found.network, small, lost)
     if future.doubt or future.arrival == np.inf:
         return future
-    return _undecided(small, future.rates, f"neuron {future.first} comes to feel points that rest in balance, and grows")
+    return _undecided(small, future.rates, f"neuron {future.first} comes to feel points in balance, and grows")
 
 
 def _straight(geometry: Geometry, state: State, small: Index) -> State:

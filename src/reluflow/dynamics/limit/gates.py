@@ -108,8 +108,8 @@ def _quiet(look: Look) -> tuple[float, bool, str]:
 def _kkt(look: Look) -> tuple[float, bool, str]:
     certificate, pushes = look.found.certificate, ""
     if certificate is None:
-        still = look.found.still is not None
-        residual, pushes = look.found.residual, f", with the pushes of {'points in balance' if still else 'lost points'}"
+        by = "lost points" if look.found.still is None else "points in balance"
+        residual, pushes = look.found.residual, f", with the pushes of {by}"
     else:
         residual = max(certificate.residual, certificate.balance or 0.0)
     return residual, residual <= _KKT, f"residual {residual:.1e} in the sense of Clarke{pushes}"
@@ -189,15 +189,15 @@ def _lost(look: Look) -> tuple[float, bool, str]:
 
 
 def _balance(look: Look) -> tuple[float, bool, str]:
-    """The points in balance are still where their loss is least, after all that growth."""
+    """Look whether points in balance are still where their loss is least, after all that growth."""
     still = look.found.still
     if still is None:
         return np.nan, False, "no point is in balance"
     q = look.run.final.margins(look.run.problem.data)[still.points]
     off = float((np.abs(q - still.margins) / (1 + np.abs(still.margins))).max())
     text = (
-        f"{count(still.points.size, 'point rests', 'points rest')} in balance, pulls cancel in every pattern: no network "
-        f"with these has a loss below {still.floor:.6g}; margins there are within {off:.1e} of the best"
+        f"{count(still.points.size, 'point rests', 'points rest')} in balance, pulls cancel in every pattern: no "
+        f"network with these has a loss below {still.floor:.6g}; margins there are within {off:.1e} of the best"
     )
     return off, off <= _STILL, text
 

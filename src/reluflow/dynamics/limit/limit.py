@@ -45,9 +45,9 @@ class Limit(Shown):
     problem : Problem
     kind : {"margin", "stall", "rest"}
         ``margin``: every point is classified and the direction tends to a KKT point of the margin problem. ``stall``:
-        some points are never fitted: no neuron feels them any more, or their pulls cancel (``balanced``); the loss stays
-        above ``loss_floor`` and `network` is the limit for the others. ``rest``: the parameters stay bounded; there is no limit at infinity, `network` is where the
-        flow ends.
+        some points are never fitted: no neuron feels them any more, or their pulls cancel (``balanced``); the loss
+        stays above ``loss_floor`` and `network` is the limit for the others. ``rest``: the parameters stay bounded;
+        there is no limit at infinity, `network` is where the flow ends.
     network : Network
         Of unit norm (trained parameters), one neuron a living group (each neuron for a frozen second layer).
     margin : float
@@ -380,7 +380,7 @@ def _resting(way: Way) -> Limit:
 
 def _in_balance(way: Way, stuck: Undecided) -> Limit:
     """Answer for a flow that could not be followed further because all points rest in balance, or say what is known."""
-    geometry, state = way.march.geometry, way.march.recorder.last.state
+    geometry, state = way.march.geometry, way.march.recorder.state
     found = balance(geometry, state)
     if found is None or way.march.recorder is not way.recorder:
         raise stuck

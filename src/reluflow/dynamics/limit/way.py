@@ -8,8 +8,9 @@ import numpy as np
 
 from ...problem import Network
 from ...problem.types import Index
+from ..flow.balance import level
 from ..flow.march import March, Reached
-from ..flow.phases import FITTED, Goal
+from ..flow.phases import Goal
 from ..flow.record import Recorder
 from ..flow.state import State, pattern_of, take
 from ..trajectory import Trajectory
@@ -90,7 +91,7 @@ class Way:
         """Follow the flow to the next stage; False if there is none."""
         ahead = self._ahead()
         if not ahead:
-            if self.last < TIME_ENOUGH or self._unfitted() or self._tired():
+            if self.last < TIME_ENOUGH or self._in_balance() or self._tired():
                 return False
             self._shrink()
             ahead = self._ahead()
@@ -98,11 +99,9 @@ class Way:
         self.reached = self.march.resume(self.reached.state, self.reached.log_time)
         return True
 
-    def _unfitted(self) -> bool:
+    def _in_balance(self) -> bool:
         """Whether points rest in balance, whose margins do not grow with the network: then it is not made smaller."""
-        state, geometry = self.reached.state, self.march.geometry
-        pattern = pattern_of(geometry, state)
-        return bool(pattern.margins(state.weighted())[pattern.live].min(initial=np.inf) <= FITTED)
+        return level(self.march.geometry, self.reached.state) is not None
 
     def _tired(self) -> bool:
         """Whether the network has been made smaller often enough, or with too much work."""
