@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...data import takes_data
-from ...margins import KKT, GlobalMargin
+from ...margins import KKT, GlobalMargin, kkt
 from ...problem import BudgetExceeded, Interrupted, Network, OutOfTime, Problem, ProblemError, Undecided, check_time
 from ...problem import time_limit as within
 from ...problem.checks import is_number
@@ -24,7 +24,7 @@ from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import March, Reached
 from ..flow.phases import Goal, named
 from ..flow.record import Recorder
-from ..flow.units import frozen_size
+from ..flow.units import frozen_size, in_units_of, rescaled_net, rescaled_problem, rescaled_run
 from ..trajectory import LATEST, Trajectory
 from .balance import evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
@@ -32,7 +32,7 @@ from .future import NOBODY, Future, beside, follow, left, strengths
 from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
-_UNIT = 6.0  # largest log of frozen output weights
+_UNIT, _FARTHEST = 6.0, 600.0  # logs of frozen output weights that are scaled to 1, and from which on margins overflow
 _TOUCH = 1e-9  # part of the largest margin of any network by which one that attains it may fall short
 
 
@@ -193,36 +193,59 @@ def limit(
         raise ProblemError(f"max_log_time = {max_log_time!r}: a number between 0 and {LATEST:g} is needed.")
     if alignment is not None and alignment.problem != problem:
         raise ProblemError("the alignment belongs to another problem; align(problem) makes the one that is needed.")
-    _check_frozen(problem)
-    recorder = Recorder(problem, {"rtol": float(rtol), "until": "limit"})
+    log_s = _unit(problem)
+    scaled = rescaled_problem(problem, log_s)
+    recorder = Recorder(scaled, {"rtol": float(rtol), "until": "limit"})
     with within(time_limit):
-        with bar(max_log_time, progress) as tell:
+        with in_units_of(problem, log_s, np.inf), bar(max_log_time, progress) as tell:
             nowhere = Goal(np.inf, -np.inf, np.inf)
-            march = March(Geometry(problem), nowhere, float(rtol), max_steps, recorder, tell)
+            march = March(Geometry(scaled), nowhere, float(rtol), max_steps, recorder, tell)
             with kept(march):
-                found = _search(march, float(max_log_time), alignment)
+                found = _search(march, float(max_log_time), None if log_s else alignment, log_s)
+        found = _in_units(found, problem, log_s)
         small = problem.data.n <= 60 and problem.data.d <= 3 and problem.train == "both"
         if found.kind == "margin" and (small if optimum is None else optimum):
             found = _with_optimum(found, needed=bool(optimum))
     return found
 
 
-def _check_frozen(problem: Problem) -> None:
-    """Refuse a second layer that is frozen far from 1: steps would be chosen in the wrong clock, and for ever."""
-    if abs(log_s := frozen_size(problem)) > _UNIT:
-        first, second = (f"{by:.6g}" for by in (log_s, -log_s))
+def _unit(problem: Problem) -> float:
+    """Log of the s with which the limit is looked for, where a second layer is frozen far from 1, else 0.
+
+    Steps would be chosen in the wrong clock there, and for ever.
+    """
+    log_s = frozen_size(problem)
+    if abs(log_s) > _FARTHEST:
         raise Undecided(
-            f"the output weights are frozen at e^{log_s:.6g}; to find the limit they are needed within e^{_UNIT:g} of "
-            "1. Multiplying the first layer by s and dividing the second by it leaves the network and its flow the "
-            f"same (in the clock s^2 t): add {first} to the log_scale of the first layer and {second} to that of the "
-            "second. "
-            "Margins of the answer, over the norm of the first layer, are 1/s of those asked for."
+            f"the output weights are frozen at e^{log_s:.6g}, and a margin over the norm of the first layer alone is "
+            f"of that size; to find the limit they are needed within e^{_FARTHEST:g} of 1. Multiplying the first layer "
+            "by s and dividing the second by it leaves the network and its flow the same (in the clock s^2 t): add "
+            f"{log_s:.6g} to the log_scale of the first layer and {-log_s:.6g} to that of the second."
         )
+    return log_s if abs(log_s) > _UNIT else 0.0
 
 
-def _search(march: March, max_log_time: float, alignment: Alignment | None) -> Limit:
+def _in_units(found: Limit, problem: Problem, log_s: float) -> Limit:
+    """Return a limit that was found with the first layer s times as large as one of the problem itself."""
+    if not log_s:
+        return found
+    net = found.network
+    if found.kind == "rest":
+        net = rescaled_net(net, -log_s)
+    else:  # of unit norm before and after
+        first, second = net.log_scales
+        net = Network(net.W, net.a, net.slope, first, second + log_s)
+    certificate = found.kkt
+    if certificate is not None:
+        felt = [np.where(g.pattern > 0, 1.0, net.slope) for g in found.living]
+        certificate = kkt(problem.data.subset(np.flatnonzero(np.any(felt, axis=0))), net, problem.train)
+    run = rescaled_run(found.trajectory, problem, -log_s)
+    return replace(found, problem=problem, network=net, kkt=certificate, trajectory=run)
+
+
+def _search(march: March, max_log_time: float, alignment: Alignment | None, log_s: float) -> Limit:
     state, log_time, _ = begin(march, Until(log_time=max_log_time), alignment)
-    way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH))
+    way = Way(march, Reached(state, log_time, "coupled"), min(max_log_time, TIME_ENOUGH), log_s)
     try:
         found = _confirmed(way)
     except BudgetExceeded:
@@ -308,7 +331,7 @@ def _lost(way: Way, found: Lost) -> Limit | str:
         return f"neurons slide on points that are lost, and |theta|^2 grew only by {by:.3g} since the last event"
     floor = float(problem.weight * found.points.size * problem.loss.value(0.0))
     net = state.network(problem.net.slope).normalized(problem.train)
-    margin = net.normalized_margin(problem.data.subset(live), problem.train)
+    margin = way.scaled(net.normalized_margin(problem.data.subset(live), problem.train))
     items = [
         Evidence("quiet", by, True, f"|theta|^2 grew by {by:.3g} since the data were fitted and the last event"),
         Evidence("exact", np.nan, None, "a group slides on a lost point; the direction is the flow's, not solved for"),
@@ -342,20 +365,21 @@ def _stalled(points: npt.NDArray[np.intp], n: int, floor: float, still: int = 0)
 
 
 def _accept(way: Way, found: Candidate, items: tuple[Evidence, ...]) -> Limit:
-    problem, run, still = way.march.geometry.problem, way.recorder.result(), found.still
+    problem, run = way.march.geometry.problem, way.recorder.result()
+    still, margin = found.still, way.scaled(found.margin)
     missing = np.setdiff1d(np.arange(problem.data.n), found.live)
     floor = problem.weight * found.lost(problem.data.n).size * float(problem.loss.value(0.0))
-    reason = f"{count(len(found.living_groups), 'group')} of neurons, normalised margin {found.margin:.10g}"
+    reason = f"{count(len(found.living_groups), 'group')} of neurons, normalised margin {margin:.10g}"
     if still is not None:
         floor += still.floor
     if missing.size:
         stalled = _stalled(missing, problem.data.n, floor, 0 if still is None else still.points.size)
-        reason = f"{stalled}; on the other points the margin tends to {found.margin:.10g}"
+        reason = f"{stalled}; on the other points the margin tends to {margin:.10g}"
     end = Limit(
         problem,
         "stall" if missing.size else "margin",
         found.network,
-        found.margin,
+        margin,
         found.groups,
         found.certificate,
         items,

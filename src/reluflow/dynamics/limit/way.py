@@ -72,9 +72,10 @@ class Way:
     smaller whenever it has grown large, all neurons by the same factor, and the time is no longer known.
     """
 
-    def __init__(self, march: March, reached: Reached, last: float) -> None:
+    def __init__(self, march: March, reached: Reached, last: float, log_unit: float = 0.0) -> None:
         self.march, self.reached, self.last = march, reached, last
         self.recorder = march.recorder
+        self.log_unit = log_unit  # log of how much larger margins are in the units of the problem asked for
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
@@ -86,6 +87,10 @@ class Way:
     def run(self) -> Trajectory:
         """The flow since the time is no longer known, or all of it."""
         return self.march.recorder.result()
+
+    def scaled(self, margin: float) -> float:
+        """Return a margin in the units of the problem asked for."""
+        return margin * float(np.exp(self.log_unit))
 
     def go_on(self) -> bool:
         """Follow the flow to the next stage; False if there is none."""
