@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..flow.balance import NOTHING, Balance, led_away, pulls_of
-from ..flow.field import Geometry
+from ..flow.field import Geometry, make_pattern
 from .gates import Evidence
 
 _TIGHT = 1e-9  # largest part of the loss between its two bounds
@@ -27,12 +27,16 @@ def _stays(geometry: Geometry, found: Balance) -> Evidence:
     state, c = found.state, pulls_of(geometry, found)
     if found.level and geometry.problem.data.d == 1 and state.balanced[found.who].all():
         return Evidence("stays", 0.0, True, "balanced neurons in one dimension never change sides, and none can grow")
+    # One force moves all neurons of a group, in proportion to their output weights: a small one no further than that.
+    pattern, log_a = make_pattern(geometry, state.sides[found.who]), state.log_a[found.who]
+    largest = np.maximum.reduceat(log_a[pattern.order], pattern.starts)
     with np.errstate(under="ignore"):
         far = np.exp(state.log_w[found.who])[:, None] * np.abs(state.U[found.who] @ geometry.faces.normals.T)
-        short = geometry.frozen or found.way < np.exp(state.log_a[found.who]).min() / 4
+        ways = found.way * np.minimum(1.0, 2 * np.exp(log_a - largest[pattern.member]))
+        short = geometry.frozen or found.way < np.exp(largest).min() / 4
     open_ = 0
-    for j, row in zip(found.who, far, strict=True):
-        reach = np.flatnonzero((row <= found.way) | (state.sides[j] == 0))
+    for j, row, way in zip(found.who, far, ways, strict=True):
+        reach = np.flatnonzero((row <= way) | (state.sides[j] == 0))
         if reach.size > 1:  # they may hold each other
             open_ += reach.size
             continue

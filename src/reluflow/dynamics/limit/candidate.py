@@ -143,14 +143,16 @@ def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) ->
     if live.size == 0:
         return "no neuron feels any sample"
     data = geometry.problem.data
-    counts = (shares >= _CARRIES) | np.array([np.isin(js, list(coming)).any() for js in members])
-    carry = np.array([g for g in np.argsort(-shares) if counts[g]], dtype=np.intp)
     lost = np.setdiff1d(np.arange(data.n), live)
     still = level(geometry, state) if whole.margins(state.weighted())[live].min() <= FITTED else None
     if still is not None:
         live = np.setdiff1d(live, still.points)
         if geometry.frozen:
             return f"{still.points.size} points rest in balance, which is not decided for a frozen second layer"
+    counts = (shares >= _CARRIES) | np.array([np.isin(js, list(coming)).any() for js in members])
+    if still is not None:  # those that keep points in balance count too: they hold them
+        counts |= feels[:, still.points].any(axis=1)
+    carry = np.array([g for g in np.argsort(-shares) if counts[g]], dtype=np.intp)
     groups = PresentGroups(data, live, patterns, signs, members, shares, carry, still)
     if geometry.frozen and (patterns[carry][:, lost] == 0).any():
         return Lost(lost, np.concatenate([members[g] for g in carry]))

@@ -28,6 +28,7 @@ from ..flow.origin import Exit, way_out
 from ..flow.state import State
 from .candidate import Candidate
 
+_RANK = 1e-9  # singular values below this part of the largest are 0
 _TIE = 1e-8  # rates this near to 1 are not told from it
 _SAME = 1e-6  # unit vectors nearer than this are one direction
 _TOUCH = 1e-9  # cosines below this are on the hyperplane
@@ -175,11 +176,32 @@ def beside(geometry: Geometry, state: State, found: Candidate, small: Index, los
     if found.still is None:
         raise ValueError("no point is in balance")
     multipliers, g = found.multipliers.copy(), found.still.pulls
+    multipliers[found.still.points] = _holding(geometry, state, found, found.still.points, small)
     multipliers[found.still.points] += _UNFITTED * multipliers.max() * g / g.max()
     future = follow(geometry, state, multipliers, found.network, small, lost)
     if future.doubt or future.arrival == np.inf:
         return future
     return _undecided(small, future.rates, f"neuron {future.first} comes to feel points in balance, and grows")
+
+
+def _holding(geometry: Geometry, state: State, found: Candidate, still: Index, small: Index) -> Array:
+    """Multipliers of points in balance that leave the small neurons that hold them where they are, as far as can be.
+
+    What they do to the living groups is given. The rest is open in the program; the flow settles it by small neurons
+    that move until these multipliers do not move them any more.
+    """
+    from scipy.linalg import null_space
+
+    def effect(slopes: Array) -> Array:
+        return np.hstack([(row * geometry.y)[:, None] * geometry.X for row in np.unique(slopes, axis=0)])
+
+    living = [np.where(group.pattern > 0, 1.0, geometry.slope) for group in found.living_groups]
+    given, free = found.multipliers[still], null_space(effect(np.array(living))[still].T, rcond=_RANK)
+    if not small.size or not free.shape[1]:
+        return given
+    on_small = effect(geometry.slopes(state.sides[small]))
+    wanted = -(found.multipliers @ on_small)
+    return np.asarray(given + free @ np.linalg.lstsq(on_small[still].T @ free, wanted, rcond=_RANK)[0])
 
 
 def _straight(geometry: Geometry, state: State, small: Index) -> State:
@@ -243,7 +265,9 @@ def _follow(
 def _under(geometry: Geometry, multipliers: Array, net: Network, branch: Branch = "regular") -> Alignment:
     """Solve the early phase of a network under constant pulls."""
     data, pulls = geometry.problem.data, np.flatnonzero(multipliers > 0)
-    weighted = Dataset(multipliers[pulls, None] * data.X[pulls], data.y[pulls])
+    X, member = np.unique(multipliers[pulls, None] * data.X[pulls], axis=0, return_inverse=True)
+    y = np.bincount(member.ravel(), weights=data.y[pulls])  # equal pulls on one point add up, or cancel
+    weighted = Dataset(np.abs(y[y != 0])[:, None] * X[y != 0], np.sign(y[y != 0]))
     # Exponential loss and a sum: every sample then pulls with strength one.
     return align(Problem(weighted, net, loss="exponential", reduction="sum"), branch=branch)
 

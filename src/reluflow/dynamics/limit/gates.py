@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem import Dataset
-from ...problem.types import Array, Index
+from ...problem.types import Array, Flags, Index
 from ...problem.words import count
 from ..trajectory import Trajectory
 from .candidate import WALL, Candidate, LimitGroup, keeps_apart
@@ -31,6 +31,7 @@ _THERE = 1e-8  # gaps below this have closed
 _CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
 _TURNS = 1e-8  # angles below this are rounding
 _SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
+_NEARER = 0.01  # part of its distance by which a neuron may have come nearer to a lost point while R grew so much
 _STILL = 1e-2  # margins of points in balance may be so far from where they rest: they are held at infinity
 _OPEN_SHARES = 5e-3  # those that it leaves open are taken from the flow, which must have settled
 
@@ -179,13 +180,27 @@ def _lost(look: Look) -> tuple[float, bool, str]:
         edge = lost[(np.abs(row) <= WALL) & ~holds]
         if edge.size:
             now = look.run.directions[-1][g.neurons] @ data.X[edge].T / data.norms[edge]
-            apart &= bool((now < -WALL).all() and keeps_apart(data, g.pattern, edge).all())
+            away = keeps_apart(data, g.pattern, edge) | _stays_away(look, g, edge)
+            apart &= bool((now < -WALL).all() and away.all())
     beyond = float(cosines.max())
     words = "negative" if beyond < -WALL else "not positive"
     text = f"on the {count(lost.size, 'lost point')} every living group is {words}, cosine at most {beyond:.2e}"
     if leaning:
         text += f"; {count(leaning, 'group slides', 'groups slide')} there, pushed out"
     return beyond, apart and beyond <= WALL, text
+
+
+def _stays_away(look: Look, group: LimitGroup, points: Index) -> Flags:
+    """Which points the neurons of a group do not come nearer to, though their directions do: w . x stays as it is."""
+    run, X = look.run, look.run.problem.data.X[points]
+    _, at, log_R = grown(run, look.found.live, look.found.living)
+    before = min(max(int(np.searchsorted(log_R, log_R[-1] - np.log(QUIET))), at + 1), len(run) - 1)
+    then, now = (
+        np.exp(run.log_norms[k][group.neurons] - run.log_norms[-1][group.neurons])[:, None]
+        * (run.directions[k][group.neurons] @ X.T)
+        for k in (before, -1)
+    )
+    return np.asarray((now < (1 - _NEARER) * then).all(axis=0))
 
 
 def _balance(look: Look) -> tuple[float, bool, str]:
