@@ -144,6 +144,7 @@ def describe_limit(end: Limit) -> dict[str, Any]:
             "reason": end.reason,
             "margin": end.margin,
             "loss_floor": end.loss_floor,
+            "balanced": end.balanced.tolist(),
             "evidence": [item._asdict() for item in end.evidence],
             "groups": [
                 {

@@ -30,7 +30,7 @@ def headline(found: Explanation) -> tuple[str, str]:
         before = f"; before that {end.history}" if end.plateaus else ""
         return f"{_learned(end)}{_share(found, end)}{before}.", _contradiction(found) or _why(found, end)
     if end.kind == "stall":
-        return _stalled(end), _contradiction(found) or _lost(found)
+        return _stalled(end), _contradiction(found) or (_cancelled(end) if end.balanced.size else _lost(found))
     return _resting(end), _contradiction(found) or _at_rest(end)
 
 
@@ -73,6 +73,12 @@ def _share(found: Explanation, end: Limit) -> str:
 
 def _stalled(end: Limit) -> str:
     problem = end.problem
+    if end.balanced.size:
+        return (
+            f"The network does not learn every point: {end.balanced.size} of {count(problem.data.n, 'point')} rest in "
+            f"balance, and the loss tends to {end.loss_floor:.4g}; on those that are fitted it has {_neurons(end)}"
+            f"normalised margin {end.margin:.4g}."
+        )
     lost = round(end.loss_floor / (problem.weight * float(problem.loss.value(0.0))))
     felt = "is felt" if lost == 1 else "are felt"
     return (
@@ -130,6 +136,14 @@ def _why(found: Explanation, end: Limit) -> str:
 def _lost(found: Explanation) -> str:
     plain = "A ReLU neuron is not moved by points on which it is inactive, so what all neurons have lost stays lost"
     return f"{foreseen(found.sights) or plain}; {_REMEDY}."
+
+
+def _cancelled(end: Limit) -> str:
+    verb = "it is" if end.balanced.size == 1 else "they are"
+    return (
+        f"What {verb} pulled to cancels in every pattern that is left, so that no network with these does better "
+        "there; more neurons, another seed or the data without these points may be fitted."
+    )
 
 
 def _at_rest(end: Limit) -> str:

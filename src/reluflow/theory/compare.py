@@ -197,9 +197,14 @@ def sights(
     return tuple(found)
 
 
+def _lost(end: Limit) -> bool:
+    """Whether points are felt by no neuron any more."""
+    return end.kind == "stall" and not end.balanced.size
+
+
 def _limit(facts: Facts, end: Limit, predictions: Sequence[Prediction]) -> Iterator[Sight]:
     if end.kind != "margin":
-        stalls = tuple(p.claim for p in predictions if claim(p.claim).role.stall) if end.kind == "stall" else ()
+        stalls = tuple(p.claim for p in predictions if claim(p.claim).role.stall) if _lost(end) else ()
         yield Sight(_upper(end.reason), stalls)
         return
     by = tuple(
