@@ -570,7 +570,8 @@ def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):
 
     tries, solve = [], bdf.solve_bdf_system
     monkeypatch.setattr(bdf, "solve_bdf_system", lambda *given: tries.append(1) or solve(*given))
-    monkeypatch.setattr(phases, "_STEP", phases._LONG)  # as on a long way: a trial is finer, and takes more steps
+    # As on a long way: a trial is finer, and takes more steps.
+    monkeypatch.setattr(phases.Late, "tol", property(lambda self: phases.LONG * self.rtol))
     X, y = datasets.load_iris(return_X_y=True)
     X, y = X[y > 0], np.where(y[y > 0] > 1, 1, -1)
     run = rf.flow(X, y, until={"log_time": 10.8}, standardize=True, bias=True, width=50, slope=0.0)

@@ -15,8 +15,9 @@ from .balance import level
 from .blind import Blind
 from .events import TINY, Change, leaving
 from .field import Geometry, make_pattern
+from .late import Clock
 from .origin import way_out
-from .phases import DEAR, FITTED, Coupled, Goal, Late, Moved, Phase, Why, named
+from .phases import DEAR, FITTED, STEP, Coupled, Goal, Late, Moved, Phase, Why, named
 from .record import Recorder
 from .state import State, moving, pattern_of
 
@@ -64,6 +65,7 @@ class March:
         recorder: Recorder,
         tell: Callable[[float], None],
         blind: bool = False,
+        share: float = STEP,
     ) -> None:
         self.geometry = geometry
         self.goal = goal
@@ -71,6 +73,7 @@ class March:
         self.max_steps = max_steps
         self.recorder = recorder
         self.tell = tell
+        self.share = share  # part of the tolerance that an implicit step may use up
         self.blind = blind  # events are not located until the data are fitted
         self.steps = 0
         self._back: dict[tuple[int, int], int] = {}  # how often events came back since neurons moved noticeably ...
@@ -146,7 +149,8 @@ class March:
             rtol = self.rtol if self.care is None else self.care.rtol
             return Coupled(self.geometry, state, log_time, rtol, patience, bool(self._zeros))
         still = level(self.geometry, state) if why == "level" else None
-        return Late(self.geometry, state, log_time, self.rtol, "time" if why == "time" else "norm", fold, still)
+        clock: Clock = "time" if why == "time" else "norm"
+        return Late(self.geometry, state, log_time, self.rtol, clock, fold, still, self.share)
 
     def _follow(self, phase: Phase) -> Reached:
         """Follow one phase to its end."""

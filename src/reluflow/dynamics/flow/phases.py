@@ -40,10 +40,10 @@ _BUSY_ITSELF = 20.0  # how much longer they are borne where each brings an event
 #: Part of the tolerance that an implicit step may use up, and the least it can ask for: errors add up over hundreds of
 #: steps, and that of a single neuron is a small part of the mean over all that the solver looks at. It grows with log t
 #: from some time on: directions converge, and forget what was wrong before.
-_STEP, _LATER, _MOST = 0.003, 300.0, 0.3
+STEP, _LATER, _MOST = 0.003, 300.0, 0.3
 #: Where data are not fitted that is so for a trial; a long way, of thousands of steps, would take 2.5 times as long
-#: (iris 1/2).
-_LONG = 0.1
+#: (iris 1/2). The search for a limit is such a way too.
+LONG = 0.1
 _FINEST = 1e-13
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
@@ -371,7 +371,9 @@ class Late:
         clock: Clock,
         fold: float,
         still: Level | None = None,
+        share: float = STEP,
     ) -> None:
+        self.share = share  # part of the tolerance that a step may use up at first
         self.geometry, self.log_time, self.rtol, self.clock = geometry, log_time, rtol, clock
         self.still = still  # points that rest in balance
         self.fold = fold  # explicit steps that an e-fold of time took before
@@ -400,9 +402,9 @@ class Late:
     def tol(self) -> float:
         """Error that a step may make."""
         if self.clock == "norm":
-            share = min(_STEP * max(1.0, self.log_time / _LATER), _MOST)
+            share = min(self.share * max(1.0, self.log_time / _LATER), _MOST)
         else:
-            share = _STEP if self.taken < _TRIAL else _LONG
+            share = self.share if self.taken < _TRIAL else LONG
         return max(share * self.rtol, _FINEST)
 
     @property

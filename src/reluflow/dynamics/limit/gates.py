@@ -51,6 +51,12 @@ class Look(NamedTuple):
     run: Trajectory
     found: Candidate
     future: Future | None = None
+    since: tuple[float, int, Array] | None = None  # what `grown` says, once for all gates
+
+    @property
+    def quiet(self) -> tuple[float, int, Array]:
+        """By how much R grew since the points were fitted and the last event of the living neurons; see `grown`."""
+        return grown(self.run, self.found.live, self.found.living) if self.since is None else self.since
 
     @property
     def data(self) -> Dataset:
@@ -102,7 +108,7 @@ def _last_unfitted(run: Trajectory, live: Index) -> int:
 
 
 def _quiet(look: Look) -> tuple[float, bool, str]:
-    by = grown(look.run, look.found.live, look.found.living)[0]
+    by = look.quiet[0]
     return by, by >= QUIET, f"|theta|^2 grew by {by:.3g} since the data were fitted and the last event"
 
 
@@ -127,7 +133,7 @@ def _inside(look: Look) -> tuple[float, bool, str]:
 
 def _approach(look: Look) -> tuple[float, bool, str]:
     run, margin = look.run, look.found.margin
-    _, at, log_R = grown(run, look.found.live, look.found.living)
+    _, at, log_R = look.quiet
     earlier = min(max(int(np.searchsorted(log_R, log_R[-1] - np.log(10.0))), at + 1), len(run) - 1)
     before, gap = (1 - run.network(k).normalized_margin(look.data, run.problem.train) / margin for k in (earlier, -1))
     step = log_R[-1] - log_R[earlier]
@@ -193,7 +199,7 @@ def _lost(look: Look) -> tuple[float, bool, str]:
 def _stays_away(look: Look, group: LimitGroup, points: Index) -> Flags:
     """Which points the neurons of a group do not come nearer to, though their directions do: w . x stays as it is."""
     run, X = look.run, look.run.problem.data.X[points]
-    _, at, log_R = grown(run, look.found.live, look.found.living)
+    _, at, log_R = look.quiet
     before = min(max(int(np.searchsorted(log_R, log_R[-1] - np.log(QUIET))), at + 1), len(run) - 1)
     then, now = (
         np.exp(run.log_norms[k][group.neurons] - run.log_norms[-1][group.neurons])[:, None]
@@ -257,4 +263,6 @@ def evidence(look: Look) -> tuple[Evidence, ...]:
     """Try every gate that can be asked."""
     asked = (*GATES, *((VANISHING,) if look.future is not None else ()), *((LOST,) if look.lost.size else ()))
     asked += (BALANCE,) if look.found.still is not None else ()
+    look = look._replace(since=None)
+    look = look._replace(since=look.quiet)
     return tuple(gate(look) for gate in asked)

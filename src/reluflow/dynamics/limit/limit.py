@@ -22,14 +22,14 @@ from ..flow.blind import COARSE
 from ..flow.field import Geometry
 from ..flow.flow import Until, begin, check_effort, kept
 from ..flow.march import March, Reached
-from ..flow.phases import Goal, named
+from ..flow.phases import LONG, Goal, named
 from ..flow.record import Recorder
 from ..flow.units import frozen_size, in_units_of, rescaled_net, rescaled_problem, rescaled_run
 from ..trajectory import LATEST, Trajectory
 from .balance import evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
 from .future import NOBODY, Future, beside, follow, left, strengths
-from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
+from .gates import APPROACH, CLOSE, GATES, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
 _UNIT, _FARTHEST = 6.0, 600.0  # logs of frozen output weights that are scaled to 1, and from which on margins overflow
@@ -199,7 +199,7 @@ def limit(
     with within(time_limit):
         with in_units_of(problem, log_s, np.inf), bar(max_log_time, progress) as tell:
             nowhere = Goal(np.inf, -np.inf, np.inf)
-            march = March(Geometry(scaled), nowhere, float(rtol), max_steps, recorder, tell)
+            march = March(Geometry(scaled), nowhere, float(rtol), max_steps, recorder, tell, share=LONG)
             with kept(march):
                 found = _search(march, float(max_log_time), None if log_s else alignment, log_s)
         found = _in_units(found, problem, log_s)
@@ -285,7 +285,8 @@ def _confirmed(way: Way) -> Limit:
 def _tried(way: Way, found: Candidate) -> Limit | str:
     """Try a candidate: the limit, or why it is none."""
     look = Look(way.run, found)
-    failed = [e for e in evidence(look) if not e.holds]
+    seen = evidence(look)
+    failed = [e for e in seen if not e.holds]
     why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     # A flow whose margin is a little larger than that of the point it rests at is about to leave it.
     leaving = [e.name for e in failed] == [APPROACH.name] and -CLOSE <= failed[0].value < 0
@@ -297,7 +298,7 @@ def _tried(way: Way, found: Candidate) -> Limit | str:
     look = look._replace(future=future)
     last = VANISHING(look)
     if last.holds:
-        return _accept(way, found, evidence(look))
+        return _accept(way, found, (*seen[: len(GATES)], last, *seen[len(GATES) :]))
     if future.doubt:
         return f"{last.name}: {last.text}"
     return way.leave(found.margin, found.network, future)
