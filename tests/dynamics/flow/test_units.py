@@ -68,7 +68,14 @@ def test_goals_in_loss_and_what_is_left_of_an_unfinished_flow():
 
 
 @pytest.mark.parametrize("log_s", [-50.0, 20.0])
-def test_a_limit_says_how_to_come_to_ordinary_units(log_s):
+def test_a_limit_is_the_same_in_ordinary_units(log_s):
+    far, plain = limit(problem(log_s), rtol=1e-6), limit(problem(0.0), rtol=1e-6)
+    assert far.kind == plain.kind
+    assert far.margin == pytest.approx(plain.margin * np.exp(log_s), rel=1e-6)
+
+
+@pytest.mark.parametrize("log_s", [-1000.0, 700.0])
+def test_a_limit_with_margins_beyond_doubles_says_how_to_come_to_ordinary_units(log_s):
     given = problem(log_s)
     with pytest.raises(Undecided) as told:
         limit(given)

@@ -9,7 +9,7 @@ import pytest
 import reluflow as rf
 from reluflow.dynamics.limit import gates
 from reluflow.dynamics.limit.future import NOBODY
-from reluflow.dynamics.limit.gates import GATES, LOST, VANISHING, Look, evidence
+from reluflow.dynamics.limit.gates import BALANCE, GATES, LOST, VANISHING, Look, evidence
 from reluflow.margins import kkt
 
 limit_module = import_module("reluflow.dynamics.limit.limit")  # `reluflow.dynamics.limit` is the room
@@ -27,6 +27,11 @@ STALLED = rf.Problem(
 SLIDING = rf.Problem(
     rf.Dataset([[1.0, 0.0, 0.0], [0.5, 0.8, 0.4], [0.4, 0.9, -0.5]], [1, -1, -1]),
     rf.Network.balanced([[-0.3, 0.5, 0.4]], [-1], log_scale=-3),
+)
+# The first two points pull against each other for ever, while the third is fitted.
+LEVEL = rf.Problem(
+    rf.Dataset([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]], [1, -1, 1]),
+    rf.Network.balanced([[1.0, 0.3], [0.8, 0.9]], [1, 1], log_scale=-0.5, slope=1.0),
 )
 
 
@@ -87,6 +92,12 @@ def towards_lost(look):
     }
 
 
+def moved_balance(look):
+    """Points in balance whose margins should be others."""
+    still = look.found.still
+    return {"still": still._replace(margins=still.margins + 1.0)}
+
+
 DOCTORED = [
     ("quiet", WITH_VANISHING, with_event),
     ("KKT", WITH_VANISHING, with_found(turned)),
@@ -100,6 +111,7 @@ DOCTORED = [
     ("lost", STALLED, with_found(towards_lost)),
     ("lost", SLIDING, with_found(lambda look: {"held": None})),
     ("KKT", SLIDING, with_found(lambda look: {"residual": 1e-8})),
+    ("balance", LEVEL, with_found(moved_balance)),
 ]
 
 
@@ -111,7 +123,7 @@ def test_one_gate_notices_and_no_other(gate, problem, doctor, monkeypatch):
 
 
 def test_every_gate_is_doctored():
-    assert {name for name, _, _ in DOCTORED} == {gate.name for gate in (*GATES, VANISHING, LOST)}
+    assert {name for name, _, _ in DOCTORED} == {gate.name for gate in (*GATES, VANISHING, LOST, BALANCE)}
 
 
 @pytest.mark.parametrize(

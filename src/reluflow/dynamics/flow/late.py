@@ -39,7 +39,7 @@ _EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
 Clock = Literal["norm", "time"]
 
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
-_SPRING = 1e10  # stiffness of points in balance: what their normalised margins are off is one part of this
+SPRING = 1e10  #: stiffness of points in balance: what their normalised margins are off is one part of this
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class LateChart:
         return felt
 
     def _spring(self, s: float) -> float:
-        return _SPRING * math.exp(-(self.log_size + s))
+        return SPRING * math.exp(-(self.log_size + s))
 
     def pull(self, s: float, y: Array) -> Pull:
         """Work out the forces of the samples at a point."""

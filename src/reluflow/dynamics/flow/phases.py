@@ -20,7 +20,7 @@ from .dense import Legs
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
-from .late import Clock, LateChart, late_chart, solver, tolerances
+from .late import SPRING, Clock, LateChart, late_chart, solver, tolerances
 from .origin import way_out
 from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
@@ -45,11 +45,15 @@ STEP, _LATER, _MOST = 0.003, 300.0, 0.3
 #: (iris 1/2). The search for a limit is such a way too.
 LONG = 0.1
 _FINEST = 1e-13
+_TAUT = 0.03  # pull of a spring, of all others, that an error of a step may make
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
 DEAR = 20.0  #: explicit steps that cost as much as an implicit one
 #: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
 _CROWDED, _BUSY = 30.0, 0.5
+#: From this rounding of velocities on steps become short, and it is looked whether points rest in balance, every so many
+#: steps; beyond so many times the tolerance nothing can be followed.
+_NOISE, _LOOKS, _DROWNED = 1e-8, 20, 100.0
 _TRIAL = 100  # implicit steps on data that are not fitted, from which on they must have been worth it, too
 _PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...
 _STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside
@@ -401,6 +405,8 @@ class Late:
     @property
     def tol(self) -> float:
         """Error that a step may make."""
+        if self.still is not None:  # springs turn larger errors into pulls that are felt
+            return max(min(self.share * self.rtol, _TAUT / SPRING), _FINEST)
         if self.clock == "norm":
             share = min(self.share * max(1.0, self.log_time / _LATER), _MOST)
         else:
@@ -558,11 +564,14 @@ class Late:
         here = _with_small_as_they_were(self.chart, self.y)
         if _speed(self.chart, here, self.field(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
             return "rest"
-        if noise > 100 * self.rtol and noise > 1e-8:
-            if self.log_time >= goal.log_time:
-                return "done"
-            return "level" if level(self.geometry, self._state) is not None else self._lost()
-        return None
+        if noise <= _NOISE:
+            return None
+        if self.log_time >= goal.log_time:
+            return "done"
+        last = noise > _DROWNED * self.rtol
+        if (last or self.taken % _LOOKS == 0) and level(self.geometry, self._state) is not None:
+            return "level"
+        return self._lost() if last else None
 
     def _lost(self) -> Why:
         q = self.margins()

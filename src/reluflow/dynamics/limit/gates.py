@@ -143,6 +143,9 @@ def _approach(look: Look) -> tuple[float, bool, str]:
     if not closes and gap < before and (room := min(_room(run, g, gap) for g in look.found.living_groups)) > 1:
         closes, text = True, f"{text}, and walls are {room:.3g} times as far as it can turn until then"
     above = _ABOVE * float(run.settings.get("rtol", _KKT))
+    if (still := look.found.still) is not None:
+        # Margins z that are not 0 leave room by duality: R >= 2 sum_i lambda_i q_i, of which 2 lambda . z is theirs.
+        above -= min(2 * float(look.found.multipliers[still.points] @ still.margins) * np.exp(-log_R[-1]), 0.0)
     return float(gap), bool(-above <= gap <= CLOSE and closes), text
 
 

@@ -29,7 +29,7 @@ from ..trajectory import LATEST, Trajectory
 from .balance import evidence_of
 from .candidate import Candidate, LimitGroup, Lost, candidate
 from .future import NOBODY, Future, beside, follow, left, strengths
-from .gates import APPROACH, CLOSE, GATES, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
+from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
 _UNIT, _FARTHEST = 6.0, 600.0  # logs of frozen output weights that are scaled to 1, and from which on margins overflow
@@ -285,8 +285,7 @@ def _confirmed(way: Way) -> Limit:
 def _tried(way: Way, found: Candidate) -> Limit | str:
     """Try a candidate: the limit, or why it is none."""
     look = Look(way.run, found)
-    seen = evidence(look)
-    failed = [e for e in seen if not e.holds]
+    failed = [e for e in evidence(look) if not e.holds]
     why = "; ".join(f"{e.name}: {e.text}" for e in failed)
     # A flow whose margin is a little larger than that of the point it rests at is about to leave it.
     leaving = [e.name for e in failed] == [APPROACH.name] and -CLOSE <= failed[0].value < 0
@@ -298,7 +297,7 @@ def _tried(way: Way, found: Candidate) -> Limit | str:
     look = look._replace(future=future)
     last = VANISHING(look)
     if last.holds:
-        return _accept(way, found, (*seen[: len(GATES)], last, *seen[len(GATES) :]))
+        return _accept(way, found, evidence(look))
     if future.doubt:
         return f"{last.name}: {last.text}"
     return way.leave(found.margin, found.network, future)

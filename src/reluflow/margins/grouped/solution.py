@@ -268,7 +268,7 @@ def _check_fit(
             raise ProblemError(f"{name} must be {n} truth values, one a point.")
     counts = counts & ~flat
     if not counts.any():
-        raise ProblemError("no point is left to be classified: fit, without level, must be true for one at least.")
+        raise ProblemError(f"fit must be {n} truth values, of which one at least is true that is not level.")
     felt = ((side > 0) | ((side < 0) & (slope > 0))).any(axis=0)
     if (felt & ~counts & ~flat).any():
         point = int(np.flatnonzero(felt & ~counts & ~flat)[0])
