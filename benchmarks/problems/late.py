@@ -24,6 +24,7 @@ TASK = "late"
 BEST = "scaled_gd"
 _LOGS = (1e1, 3e1, 1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5, 1e6, 1e7)
 _WIDE = [[log, 1e-6] for log in (*_LOGS, 1e8, 1e9)] + [[1e6, 1e-9]]
+_WIDE += [[log, 1e-2] for log in (3e1, 1e4, 1e6)]  # a gap asks for no more: the rival is tuned too
 _LONG = [[log, 1e-6] for log in (1e2, 1e6)] + [[1e6, 1e-9]]
 
 

@@ -74,6 +74,7 @@ def test_the_flow_in_time_by_a_quadrature():
     z, floor = least(problem, 2.0)
     begin = rf.flow(problem, {"log_time": 16.0})
     run = rf.flow(problem, {"log_time": 60.0})
+    assert "points 0, 1 rest in balance" in run.settings["balance"]
     assert run.loss[-1] == pytest.approx(floor, rel=1e-7)
 
     def later(a):

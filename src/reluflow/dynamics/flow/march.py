@@ -149,6 +149,12 @@ class March:
             rtol = self.rtol if self.care is None else self.care.rtol
             return Coupled(self.geometry, state, log_time, rtol, patience, bool(self._zeros))
         still = level(self.geometry, state) if why == "level" else None
+        if still is not None:
+            self.recorder.settings.setdefault(
+                "balance",
+                f"from log t = {log_time:.4g} on points {named(still.points)} rest in balance and are held there: "
+                "neurons are right to about 1e-6 from then on",
+            )
         clock: Clock = "time" if why == "time" else "norm"
         return Late(self.geometry, state, log_time, self.rtol, clock, fold, still, self.share)
 

@@ -51,8 +51,8 @@ _RECENT = 0.1  # ... and of explicit ones
 DEAR = 20.0  #: explicit steps that cost as much as an implicit one
 #: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
 _CROWDED, _BUSY = 30.0, 0.5
-#: From this rounding of velocities on steps become short, and it is looked whether points rest in balance, every so many
-#: steps; beyond so many times the tolerance nothing can be followed.
+#: From this rounding of velocities on steps become short, and it is looked whether points rest in balance, every so
+#: many steps; beyond so many times the tolerance nothing can be followed.
 _NOISE, _LOOKS, _DROWNED = 1e-8, 20, 100.0
 _TRIAL = 100  # implicit steps on data that are not fitted, from which on they must have been worth it, too
 _PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...

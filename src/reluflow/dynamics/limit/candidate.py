@@ -157,7 +157,12 @@ def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) ->
     if geometry.frozen and (patterns[carry][:, lost] == 0).any():
         return Lost(lost, np.concatenate([members[g] for g in carry]))
     try:
-        return _first_layer(geometry, state, groups) if geometry.frozen else _both_layers(geometry.slope, groups)
+        if geometry.frozen:
+            return _first_layer(geometry, state, groups)
+        try:
+            return _both_layers(geometry.slope, groups)
+        except NotSeparable:  # a point may be classified by a group that is smaller still
+            return _both_layers(geometry.slope, groups._replace(carry=np.argsort(-shares)))
     except NotSeparable as exc:
         return f"no network with these patterns classifies every point: {exc}"
     except Stopped:
