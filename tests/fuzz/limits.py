@@ -156,11 +156,43 @@ def reached(problem: rf.Problem, found: rf.dynamics.Limit, lost: tuple[int, ...]
     return net.normalized_margin(some, problem.train) * (1 - np.log(live.size) / net.margins(some).min())
 
 
+def in_balance(problem: rf.Problem, found: rf.dynamics.Limit) -> Outcome:
+    """Check a limit beside points in balance, which the judge sees as a rest: a KKT point, by bounded least squares.
+
+    Stationary are the margins at the smallest, with multipliers that are not negative, and those in balance, with any.
+    """
+    from scipy.optimize import lsq_linear
+
+    data, (W, a) = problem.data, found.network.weights()
+    z = W @ data.X.T
+    near = np.abs(z) <= 1e-9 * np.linalg.norm(W, axis=1)[:, None] * data.norms
+    if near.any():
+        return Outcome("unsure", "points in balance, and a neuron on a hyperplane", len(found.plateaus))
+    h = np.where(z > 0, 1.0, found.network.slope)
+    q = data.y * (a @ (h * z))
+    slope_w = (a[:, None, None] * h[:, :, None] * data.y[None, :, None] * data.X[None]).transpose(1, 0, 2)
+    gradient = np.hstack([slope_w.reshape(data.n, -1), (h * z * data.y).T])
+    fitted = np.setdiff1d(np.arange(data.n), found.balanced)
+    fitted = fitted[(h[:, fitted] != 0).any(axis=0)]
+    active = fitted[q[fitted] <= q[fitted].min() * (1 + 1e-7)]
+    rows = np.concatenate([active, found.balanced])
+    least = np.concatenate([np.zeros(active.size), np.full(found.balanced.size, -np.inf)])
+    theta = np.concatenate([W.ravel(), a])
+    off = lsq_linear(gradient[rows].T, theta, (least, np.inf), tol=1e-14).fun
+    loss = float(np.exp(problem.log_loss(found.trajectory.final)))
+    same = abs(q[found.balanced]).max() < 1e-9 and abs(q[fitted].min() - found.margin) <= SAME * found.margin
+    good = same and np.abs(off).max() < 1e-6 and abs(loss - found.loss_floor) <= 1e-4 * loss
+    text = f"in balance: KKT residual {np.abs(off).max():.1e}, loss {loss:.8g} against {found.loss_floor:.8g}"
+    return Outcome("agree" if good else "disagree", "stall in balance" if good else text, len(found.plateaus))
+
+
 def compare(problem: rf.Problem, found: rf.dynamics.Limit, verdict: Verdict) -> Outcome:
     """Hold an answer against the judge's."""
     plateaus = len(found.plateaus)
     if verdict.kind == "unsure":
         return Outcome("unsure", verdict.why, plateaus)
+    if found.balanced.size and verdict.kind == "unfit":
+        return in_balance(problem, found)
     mine = f"limit {found.kind} {found.margin:.7g}, judge {verdict.kind} {verdict.margin:.7g}"
     if (found.kind == "rest") != (verdict.kind == "unfit"):
         return Outcome("disagree", f"{mine} ({verdict.why})", plateaus)

@@ -22,8 +22,8 @@ _STAGES = (1e2, 1e3, 1e4, 1e5, 1e6)
 TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends on the time, only on log R
 _ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
 _MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
-_GROWS = 1e-6  # ... by more than this part a time ...
-_LABOUR = 10_000  # ... and no more steps than this have been taken for it
+_GROWS = 1e-6  # ... by more than this part a time
+_LABOUR = 10_000  # steps beyond the first stage that are taken in all
 _SAME = 1e-9  # margins that differ by less, relatively, are one plateau, and times are one
 
 
@@ -79,7 +79,7 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
-        self.begun = 0  # steps taken before the rounds
+        self.begun: int | None = None  # steps taken up to the first stage
         self.coming: set[int] = set()  # neurons that ended plateaus
         self._margin = 0.0  # normalised, at the end of the last round
 
@@ -93,7 +93,9 @@ class Way:
         return margin * float(np.exp(self.log_unit))
 
     def go_on(self) -> bool:
-        """Follow the flow to the next stage; False if there is none."""
+        """Follow the flow to the next stage; False if there is none, or too much work was done."""
+        if self.begun is not None and self.march.steps - self.begun > _LABOUR:
+            return False
         ahead = self._ahead()
         if not ahead:
             if self.last < TIME_ENOUGH or self._in_balance() or self._tired():
@@ -102,6 +104,8 @@ class Way:
             ahead = self._ahead()
         self.march.goal = Goal(min(ahead), -np.inf, np.inf)
         self.reached = self.march.resume(self.reached.state, self.reached.log_time)
+        if self.begun is None:
+            self.begun = self.march.steps
         return True
 
     def _in_balance(self) -> bool:
@@ -109,11 +113,8 @@ class Way:
         return level(self.march.geometry, self.reached.state) is not None
 
     def _tired(self) -> bool:
-        """Whether the network has been made smaller often enough, or with too much work."""
-        if not self.rounds:
-            self.begun = self.march.steps
-        most = _MOST_ROUNDS if self._grows() else _ROUNDS
-        return self.rounds >= most or self.march.steps - self.begun > _LABOUR
+        """Whether the network has been made smaller often enough."""
+        return self.rounds >= (_MOST_ROUNDS if self._grows() else _ROUNDS)
 
     def in_time(self) -> March:
         """Give the march back the flow as far as it was followed in time."""
