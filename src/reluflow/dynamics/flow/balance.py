@@ -30,12 +30,13 @@ from .state import State, forces_at, moving, pattern_of
 
 NOUGHT = 1e-9  #: margins at the minimum below this are 0
 NOTHING = 1e-6  #: part of all pulls that may be none: the flow is still on its way ...
+_EXACT = 1e-12  # ... and which is rounding
 _WHOLE = 0.5  # of numbers that are 0 or 1, those above are 1
 _RANK = 1e-9  # singular values below this part of the largest are 0
 _STEPS = 100  # most steps of Newton's method
 _NEWTON = 1e-14  # squared Newton decrement that ends them
 _ROUNDING = 1e-15  # what of the loss may be rounding
-_EXACT = 1e-12  # ... and which is rounding
+_MOST, _LARGEST = 2000, 10_000_000  # points, and entries of A, beyond which no balance is looked for
 _CHANGES = 4.0  # by how much output weights and curvature may be smaller on the way, together
 _FITTED = 3.0  # margins of the others are above this ...
 _STRONGER = 1e3  # ... and each point in balance pulls so much more strongly than all of them
@@ -75,14 +76,17 @@ class Level(NamedTuple):
 
 def level(geometry: Geometry, state: State) -> Level | None:
     """Find the points that are in balance now while others go on to be fitted; None if there are none."""
-    found, pattern = _balance(geometry, state), pattern_of(geometry, state)
+    pattern = pattern_of(geometry, state)
+    q = pattern.margins(state.weighted())
+    if q[pattern.live].min(initial=np.inf) > _FITTED:  # sum_i g_i z_i = 0: margins in balance are not all positive
+        return None
+    found = _balance(geometry, state)
     if found is None or found.points.size == geometry.problem.data.n:
         return None
     felt = pattern.live[found.points]
     points, z, g = found.points[felt], found.margins[felt], found.pulls[felt]
     if not points.size:
         return None
-    q = pattern.margins(state.weighted())
     others = np.delete(q, found.points).min()
     allowed = _THERE * (1 + np.abs(z))
     if others > _REMOTE:
@@ -109,6 +113,8 @@ def _balance(geometry: Geometry, state: State) -> Balance | None:
         return None
     q = pattern_of(geometry, state).margins(state.weighted())
     pattern = make_pattern(geometry, state.sides[who])
+    if problem.data.n > _MOST or problem.data.n * pattern.groups * problem.data.d > _LARGEST:
+        return None
     A = _columns(geometry, pattern)
     points = _never_fitted(A)
     if not points.size:
