@@ -580,3 +580,14 @@ def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):
     crossings = sum(int(((when > phase.log_start) & (when <= phase.log_end)).sum()) for phase in late)
     assert crossings > 30
     assert len(tries) < 5 * crossings
+
+
+def test_a_neuron_that_leaves_the_origin_into_a_stronger_force_is_followed():
+    # It shrinks slowly with slope 0.01, passes w = 0, and then feels the point in full: a step as long as those before
+    # would let it grow beyond doubles.
+    data = rf.Dataset([[2.0]], [1])
+    net = rf.Network([[1.0], [-1.0]], [-1.0, 1.0 + 1e-6], 0.01, [0.0, -30.0], [0.0, -30.0])
+    run = rf.flow(rf.Problem(data, net), {"log_time": 10.0}, rtol=1e-5)
+    assert "origin" in run.events["kind"] or "activate" in run.events["kind"]
+    assert run.loss[-1] < 1e-3
+    assert rf.limit(rf.Problem(data, net), rtol=1e-5, optimum=False).margin == pytest.approx(1.0, rel=1e-9)

@@ -275,3 +275,6 @@ class Adams:
         desk.Z[j] = w @ self.fixed.across
         up = np.where(sides > 0, desk.hist[1 : n + 1], 0.0)
         desk.F[j, 1 : n + 1] = (desk.lows[1 : n + 1] + up) @ self.fixed.normals
+        # The force may be a hundred times as strong as before: a step as long as the last could let it grow by e^500.
+        force = float(np.linalg.norm(self.present(j)))
+        desk.now.h = min(float(desk.now.h), 1.0 / force) if force > 0 else desk.now.h
