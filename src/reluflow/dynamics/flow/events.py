@@ -3,6 +3,9 @@
 Watched are the side of every neuron on every hyperplane, the slope on every hyperplane a neuron slides on (it leaves
 when that reaches a bound), and the sign of the output weights that can change. Between the ends of a step a side may
 change twice; the cubic through values and derivatives at both ends tells where to look.
+
+Hyperplanes of samples whose pulls are below rounding are *idle*: any number of them may be crossed within a step,
+since nothing but the side changes there.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from .state import State, onto, settle_neuron
 
 TINY = -35.0  # log of the size, relative to |a|, at which a neuron leaves w = 0
 _PAST = 1e-13  # at an event a neuron this near to another hyperplane is on it, as part of |w|
+_REACH = 3.0  # a neuron meets no hyperplane in a step unless this times the way from end to end would lead there
+_NODES = 7  # moments of a step at which the sides on idle hyperplanes are looked at
 
 
 class Coordinates(Protocol):
@@ -73,18 +78,21 @@ class Step:
 class Watch:
     """Looks for events step by step; neurons far from every hyperplane are left alone.
 
-    A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest.
+    A neuron can meet no hyperplane in a step that moves it by less than a third of its distance to the nearest. Idle
+    hyperplanes are not the concern of `first`; `crossings` lists them.
     """
 
     def __init__(self, chart: Coordinates, past: float, grazing: frozenset[tuple[int, int]] = frozenset()) -> None:
         self.chart = chart
-        self.grazing = grazing  # events that changed nothing: not looked at again in the first step
+        self.grazing = grazing  # events that changed nothing: not looked at again in the first step ...
+        self.begun: float | None = None  # ... which begins here
         self.past = (
             past  # a hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by
         )
         self.near: Array | None = None  # lower bounds of the distances to the nearest hyperplane
+        self.rows = np.empty(0, dtype=np.intp)  # neurons that may have met one in the step looked at last
 
-    def first(self, step: Step) -> Happening | None:
+    def first(self, step: Step, idle: Flags) -> Happening | None:
         """Find the earliest event of a step, or None."""
         chart = self.chart
         if chart.geometry.slope == 1.0:
@@ -93,35 +101,84 @@ class Watch:
         if self.near is None:
             self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
         move = np.linalg.norm(V1 - V0, axis=1)
-        rows = np.flatnonzero(self.near <= 3 * move + ON * np.linalg.norm(V1, axis=1))
-        found = _first(chart, step, rows, self.past, self.grazing)
-        self.grazing = frozenset()
+        rows = self.rows = np.flatnonzero(self.near <= _REACH * move + ON * np.linalg.norm(V1, axis=1))
+        if self.begun is None:
+            self.begun = step.t0
+        grazing: frozenset[tuple[int, int]] = self.grazing if step.t0 == self.begun else frozenset()
+        found = _first(chart, step, rows, self.past, grazing, idle)
         if found is None:
             self.near = self.near - move
             if rows.size:
                 self.near[rows] = _distances(chart, V1, rows).min(axis=1, initial=np.inf)
         return found
 
+    def crossings(self, step: Step, end: float, idle: Flags) -> list[Happening]:
+        """List where idle hyperplanes are crossed from the beginning of a step, just looked at, to some moment of it.
 
-def _distances(chart: Coordinates, V: Array, rows: Index) -> Array:
-    """``side * w . n`` of some neurons; inf on held hyperplanes."""
+        In order of time; two for one that is crossed and crossed back.
+        """
+        chart, rows = self.chart, self.rows
+        if not rows.size or not idle.any() or not end > step.t0:
+            return []
+        faces = np.flatnonzero(idle)
+        sides, N = chart.pattern.sides[np.ix_(rows, faces)], chart.geometry.faces.normals
+        V0, V1 = chart.rows(step.y0)[0][rows], chart.rows(_at(step, end))[0][rows]
+        reach = _REACH * np.linalg.norm(V1 - V0, axis=1) + self.past * np.linalg.norm(V1, axis=1)
+        least = np.minimum(V0 @ N[faces].T * sides, V1 @ N[faces].T * sides)
+        js, ks = np.nonzero((sides != 0) & (least < reach[:, None]))
+        if not js.size:
+            return []
+        pairs, side = np.column_stack([rows[js], faces[ks]]), sides[js, ks].astype(np.float64)
+        times = np.linspace(step.t0, end, _NODES)
+        V = np.array([chart.rows(_at(step, s))[0][pairs[:, 0]] for s in times])
+        z = np.einsum("mkd,kd->km", V, N[pairs[:, 1]]) * side[:, None]
+        slack = self.past * np.linalg.norm(V, axis=2).T
+        found: list[Happening] = []
+        for i in np.flatnonzero((z < -slack).any(axis=1)):
+            on = 1.0  # still on its side
+            for m in range(1, _NODES):
+                if on * z[i, m] < -slack[i, m]:
+                    found.append(Happening(_meets(chart, step, pairs[i], on * side[i], times[m - 1 : m + 1]), *pairs[i]))
+                    on = -on
+        return sorted(found, key=lambda event: event.clock)
+
+
+def _meets(chart: Coordinates, step: Step, pair: Index, side: float, within: Array) -> float:
+    """When a neuron comes to a hyperplane from one side, between two moments."""
+    j, normal = int(pair[0]), side * chart.geometry.faces.normals[int(pair[1])]
+    lo, hi = (float(s) for s in within)
+
+    def left(s: float) -> float:
+        return float(chart.rows(_at(step, s))[0][j] @ normal)
+
+    return root(left, lo, hi) if left(lo) > 0 else lo
+
+
+def _at(step: Step, s: float) -> Array:
+    return step.y0 if s == step.t0 else step.y1 if s == step.t1 else step.dense(s)
+
+
+def _distances(chart: Coordinates, V: Array, rows: Index, idle: Flags | None = None) -> Array:
+    """``side * w . n`` of some neurons; inf on hyperplanes held, or idle."""
     sides = chart.pattern.sides[rows]
     z = V[rows] @ chart.geometry.faces.normals.T
     z *= sides
     z[sides == 0] = np.inf
+    if idle is not None:
+        z[:, idle] = np.inf
     return np.asarray(z)
 
 
 def _first(
-    chart: Coordinates, step: Step, rows: Index, past: float, grazing: frozenset[tuple[int, int]]
+    chart: Coordinates, step: Step, rows: Index, past: float, grazing: frozenset[tuple[int, int]], idle: Flags
 ) -> Happening | None:
     hi, y_hi = step.t1, step.y1
-    inner = _between(chart, step, rows, past)
+    inner = _between(chart, step, rows, past, idle)
     if inner is not None:
         hi, y_hi = inner, step.dense(inner)
     found: Happening | None = None
     for _ in range(60):
-        late = _overdue(chart, hi, y_hi, rows, past)
+        late = _overdue(chart, hi, y_hi, rows, past, idle)
         for pair in grazing:
             late = late[(late != pair).any(axis=1)]
         if found is not None:
@@ -135,11 +192,11 @@ def _first(
     return found
 
 
-def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -> Index:
+def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float, idle: Flags) -> Index:
     """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
     V, last = chart.rows(y)
     size = np.linalg.norm(V[rows], axis=1)[:, None]
-    js, ks = np.nonzero(_distances(chart, V, rows) < -past * size)
+    js, ks = np.nonzero(_distances(chart, V, rows, idle) < -past * size)
     late = np.column_stack([rows[js], ks])
     more: list[tuple[int, int]] = []
     loose = ~chart.balanced
@@ -152,12 +209,13 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float) -
     return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
 
-def _between(chart: Coordinates, step: Step, rows: Index, past: float) -> float | None:
+def _between(chart: Coordinates, step: Step, rows: Index, past: float, idle: Flags) -> float | None:
     """Where inside the step some hyperplane seems to be crossed and crossed back."""
     if rows.size == 0:
         return None
     f0, f1 = step.slopes()
-    N, sides = chart.geometry.faces.normals, chart.pattern.sides[rows]
+    awake = np.flatnonzero(~idle)
+    N, sides = chart.geometry.faces.normals[awake], chart.pattern.sides[np.ix_(rows, awake)]
     slope0, slope1 = chart.rows(f0)[0][rows] @ N.T * sides, chart.rows(f1)[0][rows] @ N.T * sides
     js, ks = np.nonzero((slope0 < 0) & (slope1 > 0))
     if js.size == 0:
@@ -173,7 +231,7 @@ def _between(chart: Coordinates, step: Step, rows: Index, past: float) -> float 
     for at in np.unique(x[low]):
         t = step.t0 + float(at) * h
         V = chart.rows(step.dense(t))[0]
-        if (_distances(chart, V, rows) < -past * np.linalg.norm(V[rows], axis=1)[:, None]).any():
+        if (_distances(chart, V, rows, idle) < -past * np.linalg.norm(V[rows], axis=1)[:, None]).any():
             return t
     return None
 
@@ -222,7 +280,7 @@ def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array)
         return Happening(step.t0, neuron, surface)
 
     def value(s: float) -> float:
-        y = step.y0 if s == step.t0 else y_hi if s == hi else step.dense(s)
+        y = y_hi if s == hi else _at(step, s)
         return float(_values(chart, late[best : best + 1], s, y)[0])
 
     return Happening(root(value, float(lo[best]), hi), neuron, surface)

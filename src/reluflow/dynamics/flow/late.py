@@ -21,7 +21,7 @@ effect on any neuron, are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -34,10 +34,11 @@ from .balance import Level
 from .field import Geometry, Pattern, edge_of, make_pattern
 from .state import STRONG, State, moving, tie, ties
 
-_EXPONENT = 0.02  # largest error of a margin in one step: margins are exponents
+_EXPONENT = 0.002  # largest error of a margin in one step: margins are exponents, and neurons that slide feel it
 
 Clock = Literal["norm", "time"]
 
+_IDLE = 40.0  # log of the part of the strongest pull below which one is lost in rounding
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
 SPRING = 1e10  #: stiffness of points in balance: what their normalised margins are off is one part of this
 
@@ -131,6 +132,26 @@ class LateChart:
                 log_a[self.who] = np.where(self.balanced & self.tied, log_w[self.who], np.log(np.abs(out)) + shift)
                 sign[self.who] = np.sign(out)
         return replace(self.base, U=U, log_w=log_w, log_a=log_a, sign=sign)
+
+    # -- sides that do not matter ---------------------------------------------------------------------
+
+    def idle(self, q: Array) -> Flags:
+        """Hyperplanes of samples that pull less than rounding: a neuron that crosses one moves on as it did."""
+        faces = self.geometry.faces
+        out = np.zeros(faces.m, dtype=bool)
+        if self.clock == "time":
+            return out
+        log_g = self.geometry.problem.loss.log_force(q)
+        out[:] = True
+        out[faces.of[log_g > float(log_g[self.counts].max(initial=-np.inf)) - _IDLE]] = False
+        return out
+
+    def across(self, crossed: Sequence[tuple[int, int]]) -> LateChart:
+        """Return the chart beyond idle hyperplanes, given as pairs of a neuron of the chart and a hyperplane."""
+        sides, index = self.base.sides.copy(), np.flatnonzero(self.who)
+        for j, k in crossed:
+            sides[index[j], k] *= -1
+        return replace(self, base=replace(self.base, sides=sides), pattern=make_pattern(self.geometry, sides[self.who]))
 
     # -- the field ------------------------------------------------------------------------------------
 
@@ -402,11 +423,10 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, ste
     from scipy.sparse import csc_matrix
 
     empty = csc_matrix((y.size, y.size))
-    field = chart.field()
     if step is None:  # at log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows
-        step = 1e-2 / (1.0 + float(np.abs(field(s, y)).max()))
+        step = 1e-2 / (1.0 + float(np.abs(chart.field()(s, y)).max()))
     found = BDF(
-        field,
+        chart.field(),
         s,
         y,
         s_bound,
@@ -415,19 +435,25 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, ste
         jac=lambda _s, _y: empty,
         first_step=min(step, 0.5 * (s_bound - s)),
     )
-    start = chart.linearize(s, y)
+    found.J = chart.linearize(s, y)
+    found.I = _One()
+    found.lu = lambda shift: shift
+    found.solve_lu = lambda shift, b: shift.solve(b)
+    found.newton_tol = 0.01
+    go_by(found, chart)
+    return found
+
+
+def go_by(stepper: Any, chart: LateChart) -> None:
+    """Let a solver go on with the field of a chart; if it is not its first, one that differs by idle sides alone."""
+    start = stepper.J
 
     def linearize(s: float, y: Array) -> Any:
         # SciPy keeps what it is given while it halves a step, and a trial step may have gone beyond doubles.
         new = chart.linearize(s, y)
         return new if np.isfinite(new.pull.speed) and np.isfinite(new.pull.log_dt) else start
 
-    found.jac, found.J = linearize, start
-    found.I = _One()
-    found.lu = lambda shift: shift
-    found.solve_lu = lambda shift, b: shift.solve(b)
-    found.newton_tol = 0.01
-    return found
+    stepper.fun, stepper.jac = chart.field(), linearize
 
 
 def tolerances(chart: LateChart, y: Array, tol: float) -> Array:

@@ -20,7 +20,7 @@ from .dense import Legs
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
-from .late import SPRING, Clock, LateChart, late_chart, solver, tolerances
+from .late import SPRING, Clock, LateChart, go_by, late_chart, solver, tolerances
 from .origin import way_out
 from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
@@ -469,15 +469,52 @@ class Late:
         self.taken += 1
         self.stepper.atol = tolerances(here, step.y1, self.tol)
         stop = self._stop(step, goal)
-        event = self.watch.first(step)
+        idle = here.idle(self.margins()) & here.idle(here.margins(step.t1, step.y1))
+        event, crossed = self._look(step, stop, idle)
         self.busy += _MEMORY * ((event is not None) - self.busy)
-        if stop is not None and (event is None or stop[0] <= event.clock):
+        changes = self._cross(crossed, step, goal)
+        if event is not None:
+            moved = self._pass(event, step, goal)
+            return moved._replace(changes=changes + moved.changes)
+        if stop is not None:
             self._go(stop[0], step.dense(stop[0]), stop[1])
-            return Moved([], True)
-        if event is None:
+        else:
             self._go(step.t1, step.y1, here.tau(step.t1, step.y1))
-            return Moved([], False)
-        return self._pass(event, step, goal)
+        return Moved(changes, stop is not None)
+
+    def _look(
+        self, step: Step, stop: tuple[float, float] | None, idle: Flags
+    ) -> tuple[Happening | None, list[Happening]]:
+        """Find the event that ends a step before it stops, if there is one, and idle hyperplanes crossed until then."""
+        event = self.watch.first(step, idle)
+        end = step.t1 if stop is None else stop[0]
+        if event is not None and event.clock < end:
+            end = event.clock
+        else:
+            event = None
+        crossed = self.watch.crossings(step, end, idle)
+        if crossed:  # what is crossed must stay idle beyond
+            there = self.chart.across([(event.neuron, event.surface) for event in crossed])
+            y = step.y1 if end == step.t1 else step.dense(end)
+            if not there.idle(there.margins(end, y))[[event.surface for event in crossed]].all():
+                return self._look(step, stop, np.zeros_like(idle))
+        return event, crossed
+
+    def _cross(self, crossed: list[Happening], step: Step, goal: Goal) -> list[tuple[float, Change]]:
+        """Go on beyond idle hyperplanes: the solver need not notice."""
+        if not crossed:
+            return []
+        changes, index = [], np.flatnonzero(self.chart.who)
+        side = self.chart.pattern.sides.copy()
+        for event in crossed:
+            j, k = event.neuron, event.surface
+            side[j, k] *= -1
+            log_time = min(self.chart.tau(event.clock, step.dense(event.clock)), goal.log_time)
+            changes.append((log_time, Change(int(index[j]), k, "activate" if side[j, k] > 0 else "deactivate")))
+        self.chart = self.watch.chart = self.chart.across([(event.neuron, event.surface) for event in crossed])
+        self.field = self.chart.field()
+        go_by(self.stepper, self.chart)
+        return changes
 
     def _go(self, s: float, y: Array, log_time: float) -> None:
         self.s, self.y, self.log_time = s, y, log_time
