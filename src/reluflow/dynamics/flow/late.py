@@ -36,6 +36,8 @@ from .state import STRONG, State, moving, tie, ties
 
 _EXPONENT = 0.002  # largest error of a margin in one step: margins are exponents, and neurons that slide feel it
 
+_PULL = 2e-4  # largest error of the pulls of points in balance in one step, beside all that they do not cancel
+
 Clock = Literal["norm", "time"]
 
 _IDLE = 40.0  # log of the part of the strongest pull below which one is lost in rounding
@@ -431,7 +433,7 @@ def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, ste
         y,
         s_bound,
         rtol=2.3e-14,
-        atol=tolerances(chart, y, tol),
+        atol=tolerances(chart, s, y, tol),
         jac=lambda _s, _y: empty,
         first_step=min(step, 0.5 * (s_bound - s)),
     )
@@ -456,11 +458,12 @@ def go_by(stepper: Any, chart: LateChart) -> None:
     stepper.fun, stepper.jac = chart.field(), linearize
 
 
-def tolerances(chart: LateChart, y: Array, tol: float) -> Array:
+def tolerances(chart: LateChart, s: float, y: Array, tol: float) -> Array:
     """Return the error allowed: ``tol`` of the size of a neuron, and less where margins of 10^6 would feel it."""
     V, last = chart.rows(y)
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
     if chart.clock == "time":
-        return np.repeat(tol * size, V.shape[1] + 1)
+        pulls = float(chart.pull(s, y).p @ chart.geometry.problem.data.norms)
+        return np.repeat(max(min(tol, _PULL / (1.0 + pulls)), 1e-13) * size, V.shape[1] + 1)
     tol = min(tol, _EXPONENT / (1.0 + abs(chart.tau(0.0, y))))
     return np.append(np.repeat(tol * size, V.shape[1] + 1), tol)

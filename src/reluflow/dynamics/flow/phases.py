@@ -467,7 +467,7 @@ class Late:
         here = self.chart
         step = self._advance()
         self.taken += 1
-        self.stepper.atol = tolerances(here, step.y1, self.tol)
+        self.stepper.atol = tolerances(here, step.t1, step.y1, self.tol)
         stop = self._stop(step, goal)
         idle = here.idle(self.margins()) & here.idle(here.margins(step.t1, step.y1))
         event, crossed = self._look(step, stop, idle)

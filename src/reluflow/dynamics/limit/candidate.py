@@ -9,8 +9,9 @@ solves a hard-margin problem.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,13 @@ class LimitGroup:
     flow_share: float
 
 
+class Touching(NamedTuple):
+    """How many groups touch a wall beyond which another network is best, and one beyond which the best is the same."""
+
+    walls: int
+    grazing: int
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """What the present patterns would lead to."""
@@ -74,13 +82,17 @@ class Candidate:
     certificate: KKT | None  # where no lost point pushes: such a push is beyond any multiplier
     residual: float  # of the program: its conditions have the pushes of lost points too
     unique: bool  # whether the shares of the groups are determined
-    walls: int  # groups that touch a wall of their cone on which they do not slide, and beyond which another is best
-    grazing: int  # groups that touch one beyond which the best network is the same
+    touch: Callable[[], Touching]  # works out which groups touch walls: a program for each of those
     live: Index  # samples that some group feels, and which are fitted in the end
     multipliers: Array  # (n,) how strongly samples pull when living groups grow with rate 1; empty for a frozen layer
     free: bool = False  # whether other multipliers would do as well
     held: Flags | None = None  # (groups, n): which groups lean on lost points, which push them out; None: none does
     still: Level | None = None  # samples that rest in balance meanwhile
+
+    @cached_property
+    def touching(self) -> Touching:
+        """Groups that touch a wall of their cone on which they do not slide."""
+        return self.touch()
 
     def lost(self, n: int) -> Index:
         """Return which of n samples no group feels."""
@@ -97,6 +109,15 @@ class Candidate:
         """Neurons of the groups that carry the limit."""
         members = [group.neurons for group in self.living_groups]
         return np.sort(np.concatenate(members)) if members else np.empty(0, dtype=np.intp)
+
+
+class Crowd(NamedTuple):
+    """Neurons with equal signs and sides: who they are, their sign and sides, and what part of R they have."""
+
+    members: list[Index]
+    signs: Array
+    sides: Signs
+    shares: Array
 
 
 class PresentGroups(NamedTuple):
@@ -119,25 +140,27 @@ class Lost(NamedTuple):
     carriers: Index  # the neurons that carry the network
 
 
+def crowds(geometry: Geometry, state: State) -> Crowd:
+    """Group the neurons that move."""
+    keys: dict[tuple[int, bytes], list[int]] = {}
+    for j in np.flatnonzero(moving(geometry, state, pattern_of(geometry, state)) & (state.sign != 0)):
+        keys.setdefault((int(state.sign[j]), state.sides[j].tobytes()), []).append(int(j))
+    members = [np.array(js) for js in keys.values()]
+    first = np.array([js[0] for js in members], dtype=np.intp)
+    parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2
+    log_size = np.array([np.logaddexp.reduce(2 * parts[js]) for js in members])
+    shares = np.exp(log_size - np.logaddexp.reduce(2 * parts[np.isfinite(parts)]))
+    return Crowd(members, state.sign[first], state.sides[first], shares)
+
+
 def candidate(geometry: Geometry, state: State, coming: Collection[int] = ()) -> Candidate | Lost | str:
     """Solve the program of the present patterns; a sentence where it has no solution.
 
     Groups with one of the neurons ``coming``, known to outgrow the network, carry it however small they are.
     """
     whole = pattern_of(geometry, state)
-    who = np.flatnonzero(moving(geometry, state, whole) & (state.sign != 0))
-    sides = state.sides[who]
-    keys: dict[tuple[int, bytes], list[int]] = {}
-    for j, row in zip(who, sides, strict=True):
-        sign = int(state.sign[j])
-        keys.setdefault((sign, row.tobytes()), []).append(int(j))
-    members = [np.array(js) for js in keys.values()]
-    first = np.array([js[0] for js in members], dtype=np.intp)
-    signs, rows = state.sign[first], state.sides[first]
+    members, signs, rows, shares = crowds(geometry, state)
     patterns = geometry.faces.pattern(rows)
-    parts = state.log_w if geometry.frozen else np.logaddexp(2 * state.log_w, 2 * state.log_a) / 2
-    log_size = np.array([np.logaddexp.reduce(2 * parts[js]) for js in members])
-    shares = np.exp(log_size - np.logaddexp.reduce(2 * parts[np.isfinite(parts)]))
     feels = geometry.slopes(rows) != 0
     live = np.flatnonzero(feels.any(axis=0))
     if live.size == 0:
@@ -213,9 +236,12 @@ def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
     held = np.zeros((len(members), data.n), dtype=bool)
     held[carry] = pushed & (size[carry] > 0)[:, None]
     certificate = None if held.any() or flat.any() else kkt(data.subset(live), network)
-    walls, grazing = (
-        _walls(data, v[carry], here[carry], signs[carry], slope, found.margin, fit, flat) if slope < 1 else (0, 0)
-    )
+
+    def touch() -> Touching:
+        if slope == 1:
+            return Touching(0, 0)
+        return _walls(data, v[carry], here[carry], signs[carry], slope, found.margin, fit, flat)
+
     slides = np.where(held[carry], 0, here[carry])
     return Candidate(
         network,
@@ -224,8 +250,7 @@ def _both_layers(slope: float, present: PresentGroups) -> Candidate | str:
         certificate,
         found.residuals.worst,
         found.unique is True,
-        walls,
-        grazing,
+        touch,
         live,
         found.multipliers,
         _free(data, found, slides, slope, flat),
@@ -286,8 +311,8 @@ def _touched(data: Dataset, v: Array, pattern: Signs) -> Flags:
 
 def _walls(
     data: Dataset, v: Array, pattern: Signs, signs: Array, slope: float, margin: float, fit: Flags, flat: Flags
-) -> tuple[int, int]:
-    """Count the groups that touch a wall: those beyond which another network is best, and those where none is.
+) -> Touching:
+    """Count the groups that touch a wall.
 
     A group that ends on a wall may go on from either side. Where the best network with the patterns beyond it has no
     larger margin, this network is the best there too, and it does not matter.
@@ -307,7 +332,7 @@ def _walls(
                 raise
             better = True
         walls, grazing = walls + better, grazing + (not better)
-    return walls, grazing
+    return Touching(walls, grazing)
 
 
 def keeps_apart(data: Dataset, pattern: Signs, points: Index) -> Flags:
@@ -382,4 +407,5 @@ def _first_layer(geometry: Geometry, state: State, present: PresentGroups) -> Ca
     margin = network.normalized_margin(data, "first")
     walls = int(_touched(data, u, here).any(axis=1).sum()) if geometry.slope < 1 else 0
     certificate = kkt(data, network, "first")
-    return Candidate(network, margin, groups, certificate, certificate.residual, True, walls, 0, live, np.empty(0))
+    touch = partial(Touching, walls, 0)
+    return Candidate(network, margin, groups, certificate, certificate.residual, True, touch, live, np.empty(0))

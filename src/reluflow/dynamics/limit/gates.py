@@ -30,7 +30,7 @@ _ABOVE = 10.0  # the margin of the flow may seem larger than that of its limit b
 _THERE = 1e-8  # gaps below this have closed
 _CLOSING = 0.9  # part of the gap that may be left when |theta|^2 has grown tenfold
 _TURNS = 1e-8  # angles below this are rounding
-_SHARES = 0.2  # shares that the margin problem determines may still be so far away: the margin is flat in them
+SHARES = 0.2  #: shares that the margin problem determines may still be so far away: the margin is flat in them
 _NEARER = 0.01  # part of its distance by which a neuron may have come nearer to a lost point while R grew so much
 _STILL = 1e-2  # margins of points in balance may be so far from where they rest: they are held at infinity
 _OPEN_SHARES = 5e-3  # those that it leaves open are taken from the flow, which must have settled
@@ -98,6 +98,8 @@ def _last_unfitted(run: Trajectory, live: Index) -> int:
     cannot cost more.
     """
     problem = run.problem
+    if not live.size:
+        return -1
     one = float(problem.loss.log_value(_FITTED)) + np.log(problem.weight)
     every = one + np.log(live.size) if live.size == problem.data.n else np.inf
     for k in reversed(range(len(run))):
@@ -123,7 +125,7 @@ def _kkt(look: Look) -> tuple[float, bool, str]:
 
 
 def _inside(look: Look) -> tuple[float, bool, str]:
-    walls, grazing = look.found.walls, look.found.grazing
+    walls, grazing = look.found.touching
     words = count(walls, "group touches", "groups touch") if walls else "no group touches"
     words += " a wall of its pattern"
     if grazing:
@@ -168,7 +170,7 @@ def _shares(look: Look) -> tuple[float, bool, str]:
     away = max((abs(g.share - g.flow_share) for g in look.found.groups), default=0.0)
     text = f"shares of the groups differ by {away:.1e} from the flow's"
     if look.found.unique:
-        return away, away <= _SHARES, text
+        return away, away <= SHARES, text
     return away, away <= _OPEN_SHARES, f"{text}; the margin leaves them open, and they are the nearest to the flow's"
 
 
@@ -249,23 +251,20 @@ def words_of(future: Future) -> str:
 
 
 APPROACH = Gate("approach", _approach)
-#: What is asked of every candidate ...
-GATES = (
-    Gate("quiet", _quiet),
-    Gate("KKT", _kkt),
-    Gate("inside", _inside),
-    APPROACH,
-    Gate("shares", _shares),
-)
+#: What is asked of every candidate, and of one that has passed everything else, because it is dear ...
+GATES = (Gate("quiet", _quiet), Gate("KKT", _kkt), APPROACH, Gate("shares", _shares))
+INSIDE = Gate("inside", _inside)
 VANISHING = Gate("vanishing", _vanishing)  #: ... of the neurons that it leaves out, once they have been followed ...
 LOST = Gate("lost", _lost)  #: ... where some points are felt by no neuron ...
 BALANCE = Gate("balance", _balance)  #: ... and where some are, but never fitted.
 
 
 def evidence(look: Look) -> tuple[Evidence, ...]:
-    """Try every gate that can be asked."""
+    """Try every gate that can be asked; `INSIDE` only where no other gate but `APPROACH` fails."""
     asked = (*GATES, *((VANISHING,) if look.future is not None else ()), *((LOST,) if look.lost.size else ()))
     asked += (BALANCE,) if look.found.still is not None else ()
-    look = look._replace(since=None)
-    look = look._replace(since=look.quiet)
-    return tuple(gate(look) for gate in asked)
+    look = look._replace(since=grown(look.run, look.found.live, look.found.living))
+    found = tuple(gate(look) for gate in asked)
+    if any(not item.holds for item in found if item.name != APPROACH.name):
+        return found
+    return (*found[:2], INSIDE(look), *found[2:])

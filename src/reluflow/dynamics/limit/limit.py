@@ -27,9 +27,9 @@ from ..flow.record import Recorder
 from ..flow.units import frozen_size, in_units_of, rescaled_net, rescaled_problem, rescaled_run
 from ..trajectory import LATEST, Trajectory
 from .balance import evidence_of
-from .candidate import Candidate, LimitGroup, Lost, candidate
+from .candidate import Candidate, LimitGroup, Lost, candidate, crowds
 from .future import NOBODY, Future, beside, follow, left, strengths
-from .gates import APPROACH, CLOSE, QUIET, VANISHING, Evidence, Look, evidence, grown, words_of
+from .gates import APPROACH, CLOSE, QUIET, SHARES, VANISHING, Evidence, Look, evidence, grown, words_of
 from .way import TIME_ENOUGH, Plateau, Way
 
 _UNIT, _FARTHEST = 6.0, 600.0  # logs of frozen output weights that are scaled to 1, and from which on margins overflow
@@ -267,6 +267,10 @@ def _confirmed(way: Way) -> Limit:
         if way.reached.why == "rest":
             return _resting(way)
         check_time("looking for the limit")
+        restless = _restless(way)
+        if restless:
+            why = restless
+            continue
         found = candidate(way.march.geometry, way.reached.state, way.coming)
         if isinstance(found, str):
             why = found
@@ -280,6 +284,20 @@ def _confirmed(way: Way) -> Limit:
         + ("a larger max_log_time goes on." if way.last < TIME_ENOUGH else "another draw may settle sooner."),
         way.recorder.result(),
     )
+
+
+def _restless(way: Way) -> str:
+    """Say why no candidate could pass, if a group that must carry the limit changed its pattern lately: `quiet`.
+
+    A limit that left it out would fail `shares`. To see that is far cheaper than to solve a program.
+    """
+    crowd = crowds(way.march.geometry, way.reached.state)
+    large = [js for js, share in zip(crowd.members, crowd.shares, strict=True) if share > SHARES]
+    if not large:
+        return ""
+    run = way.run
+    by = grown(run, np.empty(0, dtype=np.intp), np.concatenate(large))[0]
+    return "" if by >= QUIET else f"quiet: |theta|^2 grew by {by:.3g} since the last event of a large group of neurons"
 
 
 def _tried(way: Way, found: Candidate) -> Limit | str:
