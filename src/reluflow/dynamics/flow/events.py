@@ -45,6 +45,7 @@ class Coordinates(Protocol):
     def rows(self, y: Array) -> tuple[Array, Array]: ...
     def pulls(self, s: float, y: Array) -> Array: ...
     def edge(self, s: float, y: Array) -> float: ...
+    def blur(self, s: float, y: Array, tol: float) -> float: ...
     @property
     def signs(self) -> Array: ...
     def margins(self, s: float, y: Array) -> Array: ...
@@ -185,7 +186,7 @@ def _first(
             late = late[(late != (found.neuron, found.surface)).any(axis=1)]
         if not late.size:
             break
-        found = _locate(chart, step, late, hi, y_hi)
+        found = _locate(chart, step, late, hi, y_hi, past)
         if found.clock <= step.t0:
             break
         hi, y_hi = found.clock, step.dense(found.clock)
@@ -203,8 +204,7 @@ def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float, i
     if not chart.geometry.frozen and loose.any():
         more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs * last < 0))]
     if chart.pattern.held:
-        c, edge = chart.pulls(s, y), chart.edge(s, y)
-        rooms = chart.pattern.rooms(c, edge)
+        rooms = _rooms(chart, s, y, past)
         more += [(chart.pattern.first(g), -2) for g, room in zip(chart.pattern.held, rooms, strict=True) if room < 0]
     return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
@@ -243,14 +243,21 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
     return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
 
 
-def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
+def _rooms(chart: Coordinates, s: float, y: Array, past: float) -> Array:
+    """What holds the sliding groups; one is held as long as forces may be wrong by what they should be larger.
+
+    Else it would leave and come back, again and again: beside it the flow is the same, to that.
+    """
+    return chart.pattern.rooms(chart.pulls(s, y), chart.edge(s, y) + chart.blur(s, y, past))
+
+
+def _values(chart: Coordinates, pairs: Index, s: float, y: Array, past: float) -> Array:
     """Return what is positive before an event and negative after it, for each of some events."""
     V, last = chart.rows(y)
     js, ks = pairs.T
     rooms: dict[int, float] = {}
     if (ks == -2).any():
-        found = chart.pattern.rooms(chart.pulls(s, y), chart.edge(s, y))
-        rooms = dict(zip(chart.pattern.held, found.tolist(), strict=True))
+        rooms = dict(zip(chart.pattern.held, _rooms(chart, s, y, past).tolist(), strict=True))
     plain = np.maximum(ks, 0)
     out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
     for i in np.flatnonzero(ks < 0):
@@ -259,9 +266,9 @@ def _values(chart: Coordinates, pairs: Index, s: float, y: Array) -> Array:
     return np.asarray(out)
 
 
-def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array) -> Happening:
+def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array, past: float) -> Happening:
     """Solve for the time of one overdue event: the one that seems to come first."""
-    left, right = _values(chart, late, step.t0, step.y0), _values(chart, late, hi, y_hi)
+    left, right = _values(chart, late, step.t0, step.y0, past), _values(chart, late, hi, y_hi, past)
     lo = np.full(left.size, step.t0)
     # A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
     stuck = np.flatnonzero(left <= 0)
@@ -269,7 +276,7 @@ def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array)
         if stuck.size == 0:
             break
         s = step.t0 + (hi - step.t0) * 2.0**-k
-        now = _values(chart, late[stuck], s, step.dense(s))
+        now = _values(chart, late[stuck], s, step.dense(s), past)
         clear = stuck[now > 0]
         lo[clear], left[clear] = s, now[now > 0]
         stuck = stuck[now <= 0]
@@ -281,7 +288,7 @@ def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array)
 
     def value(s: float) -> float:
         y = y_hi if s == hi else _at(step, s)
-        return float(_values(chart, late[best : best + 1], s, y)[0])
+        return float(_values(chart, late[best : best + 1], s, y, past)[0])
 
     return Happening(root(value, float(lo[best]), hi), neuron, surface)
 

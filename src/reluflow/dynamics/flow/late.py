@@ -36,6 +36,7 @@ from .state import STRONG, State, moving, tie, ties
 
 _EXPONENT = 0.002  # largest error of a margin in one step: margins are exponents, and neurons that slide feel it
 
+FINEST = 1e-13  #: least error that a step can be asked for
 _PULL = 2e-4  # largest error of the pulls of points in balance in one step, beside all that they do not cancel
 
 Clock = Literal["norm", "time"]
@@ -212,6 +213,18 @@ class LateChart:
         V, out = self.neurons(s, y)
         sizes = self._factor(s) * np.abs(out) * np.linalg.norm(V, axis=1)
         return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
+
+    def blur(self, s: float, y: Array, tol: float) -> float:
+        """Part of the forces that may be wrong by what steps are: those of hundreds of points, or of margins of 10^5."""
+        tol = self.finer(s, y, tol)
+        return tol if self.clock == "time" else tol * (1.0 + abs(self.tau(s, y)))
+
+    def finer(self, s: float, y: Array, tol: float) -> float:
+        """Return the error that a step may make, as part of the neurons: less where pulls would feel it."""
+        if self.clock == "norm":
+            return min(tol, _EXPONENT / (1.0 + abs(self.tau(s, y))))
+        pulls = float(self.pull(s, y).p @ self.geometry.problem.data.norms)
+        return max(min(tol, _PULL / (1.0 + pulls)), FINEST)
 
     def field(self) -> Callable[[float, Array], Array]:
         """Right-hand side, as solvers want it."""
@@ -462,8 +475,6 @@ def tolerances(chart: LateChart, s: float, y: Array, tol: float) -> Array:
     """Return the error allowed: ``tol`` of the size of a neuron, and less where margins of 10^6 would feel it."""
     V, last = chart.rows(y)
     size = np.sqrt(np.einsum("jd,jd->j", V, V) + last**2) + 1e-300
-    if chart.clock == "time":
-        pulls = float(chart.pull(s, y).p @ chart.geometry.problem.data.norms)
-        return np.repeat(max(min(tol, _PULL / (1.0 + pulls)), 1e-13) * size, V.shape[1] + 1)
-    tol = min(tol, _EXPONENT / (1.0 + abs(chart.tau(0.0, y))))
-    return np.append(np.repeat(tol * size, V.shape[1] + 1), tol)
+    tol = chart.finer(s, y, tol)
+    each = np.repeat(tol * size, V.shape[1] + 1)
+    return each if chart.clock == "time" else np.append(each, tol)

@@ -20,7 +20,7 @@ from .dense import Legs
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
-from .late import SPRING, Clock, LateChart, go_by, late_chart, solver, tolerances
+from .late import FINEST, SPRING, Clock, LateChart, go_by, late_chart, solver, tolerances
 from .origin import way_out
 from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
@@ -44,7 +44,6 @@ STEP, _LATER, _MOST = 0.003, 300.0, 0.3
 #: Where data are not fitted that is so for a trial; a long way, of thousands of steps, would take 2.5 times as long
 #: (iris 1/2). The search for a limit is such a way too.
 LONG = 0.1
-_FINEST = 1e-13
 _TAUT = 0.03  # pull of a spring, of all others, that an error of a step may make
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
@@ -406,12 +405,12 @@ class Late:
     def tol(self) -> float:
         """Error that a step may make."""
         if self.still is not None:  # springs turn larger errors into pulls that are felt
-            return max(min(self.share * self.rtol, _TAUT / SPRING), _FINEST)
+            return max(min(self.share * self.rtol, _TAUT / SPRING), FINEST)
         if self.clock == "norm":
             share = min(self.share * max(1.0, self.log_time / _LATER), _MOST)
         else:
             share = self.share if self.taken < _TRIAL else LONG
-        return max(share * self.rtol, _FINEST)
+        return max(share * self.rtol, FINEST)
 
     @property
     def dearer(self) -> bool:
