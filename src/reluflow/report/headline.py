@@ -161,11 +161,12 @@ def _ended(found: Explanation) -> str:
     if trouble.startswith("no limit could be confirmed"):  # which condition of a limit is not met is said below
         last = found.settings.get("max_log_time", LATEST)
         further = (
-            f"following it beyond log t = {last:g} may settle it"
-            if last < LATEST
-            else f"log t = {LATEST:g} is as far as it goes, "
-            "but another draw or a start of larger scale may settle sooner"
+            f"log t = {LATEST:g} is as far as it goes, but another draw or a start of larger scale may settle sooner"
         )
+        if "a larger max_steps goes on" in trouble:
+            further = "a larger max_steps goes on, or another draw may settle sooner"
+        elif last < LATEST:
+            further = f"following it beyond log t = {last:g} may settle it"
         return f"The weights had not settled to a direction there; {further}."
     # That what was found is kept goes without saying here.
     kept = r"[;.] (what was found so far is kept|the flow [a-z ]*is (used here|in \.partial))(?:, and (.*))?$"

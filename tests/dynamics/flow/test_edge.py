@@ -418,7 +418,7 @@ def test_an_event_that_comes_back_without_end_is_noticed(monkeypatch, advance, l
     from reluflow.dynamics.flow.arcs import HARD
     from reluflow.dynamics.flow.events import Happening
 
-    def again(self, step):
+    def again(self, step, idle):
         if self.chart.geometry.problem is not problem or started[0] < 3:
             started[0] += 1
             return None
@@ -575,11 +575,11 @@ def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):
     X, y = datasets.load_iris(return_X_y=True)
     X, y = X[y > 0], np.where(y[y > 0] > 1, 1, -1)
     run = rf.flow(X, y, until={"log_time": 10.8}, standardize=True, bias=True, width=50, slope=0.0)
-    late = [phase for phase in run.phases if phase.name == "late"]
+    implicit = [phase for phase in run.phases if phase.name == "late"]
     when = run.events["log_time"]
-    crossings = sum(int(((when > phase.log_start) & (when <= phase.log_end)).sum()) for phase in late)
+    crossings = sum(int(((when > phase.log_start) & (when <= phase.log_end)).sum()) for phase in implicit)
     assert crossings > 30
-    assert len(tries) < 5 * crossings
+    assert len(tries) < 8 * crossings  # 5.0 with such steps, 11.9 with cautious ones
 
 
 def test_a_neuron_that_leaves_the_origin_into_a_stronger_force_is_followed():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.linalg import null_space
-from scipy.optimize import minimize_scalar
+from scipy.optimize import linprog, minimize, minimize_scalar
 
 import reluflow as rf
 from reluflow.dynamics.flow.balance import level
@@ -143,3 +143,46 @@ def test_a_second_layer_frozen_far_from_one(log_out):
     assert two.trajectory.problem == far
     assert two.trajectory.final.log_outs == pytest.approx(far.net.log_outs, abs=1e-9)
     assert f"{two.margin:.10g}" in two.reason
+
+
+def random_labels(seed):
+    rng = np.random.default_rng(seed)
+    data = rf.Dataset(rng.normal(size=(12, 3)), rng.choice([-1, 1], 12))
+    return rf.Problem(data, rf.initialize(3, 6, scale=0.5, seed=seed, slope=0.3))
+
+
+@pytest.mark.parametrize("seed", [0, 6, 10])
+def test_random_labels_of_which_some_are_never_fitted(seed):
+    # From an ordinary start and at a coarse tolerance: pulls of e^15 that cancel are felt by what slides. The floor
+    # against the least loss, over all sums of the neurons of each group, of the points said to be in balance.
+    problem = random_labels(seed)
+    found = rf.limit(problem, rtol=1e-6, optimum=False)
+    assert found.kind == "stall"
+    X, y, still = problem.data.X, problem.data.y, found.balanced
+    blocks = []
+    for group in found.groups:
+        free = null_space(X[group.pattern == 0]) if (group.pattern == 0).any() else np.eye(3)
+        h = np.where(group.pattern > 0, 1.0, problem.net.slope)
+        blocks.append((group.sign * y * h)[:, None] * (X @ free))
+    A = np.hstack(blocks)
+    least = minimize(
+        lambda v: float(problem.loss.value(A[still] @ v).sum()) * problem.weight,
+        np.zeros(A.shape[1]),
+        jac=lambda v: -A[still].T @ problem.loss.force(A[still] @ v) * problem.weight,
+        method="BFGS",
+        options={"gtol": 1e-10},
+    )
+    assert found.loss_floor == pytest.approx(least.fun, rel=1e-6)
+    assert found.trajectory.loss[-1] == pytest.approx(found.loss_floor, rel=1e-4)
+    others = np.setdiff1d(np.arange(12), still)
+    assert linprog(
+        np.zeros(A.shape[1]), -A[others], -np.ones(others.size), A[still], np.zeros(still.size), (None, None)
+    ).success
+
+
+def test_a_search_that_takes_too_many_implicit_steps_is_given_up():
+    with pytest.raises(rf.Undecided, match="a larger max_steps goes on: 2000 allow for 200 steps") as error:
+        rf.limit(random_labels(1), rtol=1e-6, optimum=False, max_steps=2000)
+    assert not isinstance(error.value, rf.BudgetExceeded)
+    assert error.value.partial.phases[-1].name == "late"
+    assert rf.limit(random_labels(1), rtol=1e-6, optimum=False).kind == "margin"

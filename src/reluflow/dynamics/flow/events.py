@@ -139,7 +139,9 @@ class Watch:
             on = 1.0  # still on its side
             for m in range(1, _NODES):
                 if on * z[i, m] < -slack[i, m]:
-                    found.append(Happening(_meets(chart, step, pairs[i], on * side[i], times[m - 1 : m + 1]), *pairs[i]))
+                    found.append(
+                        Happening(_meets(chart, step, pairs[i], on * side[i], times[m - 1 : m + 1]), *pairs[i])
+                    )
                     on = -on
         return sorted(found, key=lambda event: event.clock)
 

@@ -26,6 +26,7 @@ _STANDSTILL = 500  # times that one event may come back while nothing moves: it 
 _STIRRED = 1e-9  # part of their size by which neurons must have moved, all in all, to count as moving
 _PASSED = 0.1  # sine of the angle, or output, from which a neuron is beyond a hyperplane that it passed slowly
 _SETTLED = 10.0  # log t from which points may be in balance when a flow is taken up again
+_LARGE = 2e5  # points x neurons x inputs with which an implicit step costs twice what it does in a small problem
 _OPENS = 0.01  # part by which a pull changes before a way out of w = 0 is looked for again
 
 
@@ -53,6 +54,10 @@ class Care(NamedTuple):
         return bool(np.abs(z).min() > _PASSED)
 
 
+class Laboured(Undecided):
+    """The work that implicit steps may be was done."""
+
+
 class March:
     """One integration: what it aims at, what it has used up, where it writes."""
 
@@ -66,6 +71,7 @@ class March:
         tell: Callable[[float], None],
         blind: bool = False,
         share: float = STEP,
+        labour: float = np.inf,
     ) -> None:
         self.geometry = geometry
         self.goal = goal
@@ -73,6 +79,8 @@ class March:
         self.max_steps = max_steps
         self.recorder = recorder
         self.tell = tell
+        self.labour = labour  # implicit steps that may be taken, as if the problem were small ...
+        self.laboured = 0.0  # ... and were
         self.share = share  # part of the tolerance that an implicit step may use up
         self.blind = blind  # events are not located until the data are fitted
         self.steps = 0
@@ -202,9 +210,19 @@ class March:
                 "larger max_steps goes on.",
                 self.partial(),
             )
+        if isinstance(phase, Late):
+            self._labour()
         moved = phase.step(self.goal, self.max_steps - self.steps)
         self.steps += moved.steps
         return moved
+
+    def _labour(self) -> None:
+        if self.laboured >= self.labour:
+            raise Laboured(
+                f"implicit steps as dear as {self.labour:g} of a small problem were taken {self.standing()}."
+            )
+        data, p = self.geometry.problem.data, self.geometry.problem.net.p
+        self.laboured += 1.0 + data.n * p * data.d / _LARGE
 
     def _margins(self, state: State) -> Array:
         return pattern_of(self.geometry, state).margins(state.weighted())

@@ -33,6 +33,7 @@ from .gates import APPROACH, CLOSE, QUIET, SHARES, VANISHING, Evidence, Look, ev
 from .way import TIME_ENOUGH, Plateau, Way
 
 _UNIT, _FARTHEST = 6.0, 600.0  # logs of frozen output weights that are scaled to 1, and from which on margins overflow
+_DEAR = 10.0  # steps that an implicit one counts as, more in a large problem: a search that takes so many is given up
 _TOUCH = 1e-9  # part of the largest margin of any network by which one that attains it may fall short
 
 
@@ -154,7 +155,8 @@ def limit(
     max_log_time : float
         How far to integrate before giving up.
     max_steps : int
-        Most steps of integration.
+        Most steps of integration. Those of the late phase, implicit ones, count as ten, or more where n p d is above
+        10^5: where patterns do not settle, the search is given up early.
     optimum : bool, optional
         Also bracket the largest margin of any network, to tell whether the limit attains it; default: for at most 60
         points in at most 3 dimensions, both layers trained.
@@ -199,7 +201,8 @@ def limit(
     with within(time_limit):
         with in_units_of(problem, log_s, np.inf), bar(max_log_time, progress) as tell:
             nowhere = Goal(np.inf, -np.inf, np.inf)
-            march = March(Geometry(scaled), nowhere, float(rtol), max_steps, recorder, tell, share=LONG)
+            labour = max_steps / _DEAR
+            march = March(Geometry(scaled), nowhere, float(rtol), max_steps, recorder, tell, share=LONG, labour=labour)
             with kept(march):
                 found = _search(march, float(max_log_time), None if log_s else alignment, log_s)
         found = _in_units(found, problem, log_s)
@@ -262,7 +265,7 @@ def _search(march: March, max_log_time: float, alignment: Alignment | None, log_
 
 
 def _confirmed(way: Way) -> Limit:
-    why = "nothing was tried"
+    why = "its patterns have not settled"
     while way.go_on():
         if way.reached.why == "rest":
             return _resting(way)
@@ -279,9 +282,14 @@ def _confirmed(way: Way) -> Limit:
         if isinstance(answer, Limit):
             return answer
         why = answer
+    march = way.in_time()
+    ahead = "another draw may settle sooner."
+    if way.tired:
+        ahead = f"a larger max_steps goes on: {march.max_steps} allow for {march.labour:g} steps of the late phase."
+    elif way.last < TIME_ENOUGH:
+        ahead = "a larger max_log_time goes on."
     raise Undecided(
-        f"no limit could be confirmed {way.in_time().standing()}: {why}; what was found so far is kept, and "
-        + ("a larger max_log_time goes on." if way.last < TIME_ENOUGH else "another draw may settle sooner."),
+        f"no limit could be confirmed {march.standing()}: {why}; what was found so far is kept, and {ahead}",
         way.recorder.result(),
     )
 

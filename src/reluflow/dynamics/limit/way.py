@@ -9,7 +9,7 @@ import numpy as np
 from ...problem import Network
 from ...problem.types import Index
 from ..flow.balance import level
-from ..flow.march import March, Reached
+from ..flow.march import Laboured, March, Reached
 from ..flow.phases import Goal
 from ..flow.record import Recorder
 from ..flow.state import State, pattern_of, take
@@ -23,7 +23,6 @@ TIME_ENOUGH = _STAGES[-1]  #: beyond this log t the direction no longer depends 
 _ROUNDS = 10  # how often the network is made smaller before giving up: each time log R has grown by 7 ...
 _MOST_ROUNDS = 100  # ... and how often while its margin still grows ...
 _GROWS = 1e-6  # ... by more than this part a time
-_LABOUR = 10_000  # steps beyond the first stage that are taken in all
 _SAME = 1e-9  # margins that differ by less, relatively, are one plateau, and times are one
 
 
@@ -79,7 +78,7 @@ class Way:
         self.plateaus: list[Plateau] = []
         self.skipped = 0.0  # by how much log R is larger than it looks
         self.rounds = 0
-        self.begun: int | None = None  # steps taken up to the first stage
+        self.tired = False  # whether too many implicit steps were taken
         self.coming: set[int] = set()  # neurons that ended plateaus
         self._margin = 0.0  # normalised, at the end of the last round
 
@@ -94,8 +93,6 @@ class Way:
 
     def go_on(self) -> bool:
         """Follow the flow to the next stage; False if there is none, or too much work was done."""
-        if self.begun is not None and self.march.steps - self.begun > _LABOUR:
-            return False
         ahead = self._ahead()
         if not ahead:
             if self.last < TIME_ENOUGH or self._in_balance() or self._tired():
@@ -103,10 +100,12 @@ class Way:
             self._shrink()
             ahead = self._ahead()
         self.march.goal = Goal(min(ahead), -np.inf, np.inf)
-        self.reached = self.march.resume(self.reached.state, self.reached.log_time)
-        if self.begun is None:
-            self.begun = self.march.steps
-        return True
+        try:
+            self.reached = self.march.resume(self.reached.state, self.reached.log_time)
+        except Laboured:
+            self.march.partial()  # closes the phase
+            self.tired = True
+        return not self.tired
 
     def _in_balance(self) -> bool:
         """Whether points rest in balance, whose margins do not grow with the network: then it is not made smaller."""
