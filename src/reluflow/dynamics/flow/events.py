@@ -246,7 +246,7 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
 
 
 def _rooms(chart: Coordinates, s: float, y: Array, past: float) -> Array:
-    """What holds the sliding groups; one is held as long as forces may be wrong by what they should be larger.
+    """Tell what holds the sliding groups; one is held as long as forces may be wrong by what they lack.
 
     Else it would leave and come back, again and again: beside it the flow is the same, to that.
     """

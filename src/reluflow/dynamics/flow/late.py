@@ -215,7 +215,7 @@ class LateChart:
         return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
 
     def blur(self, s: float, y: Array, tol: float) -> float:
-        """Part of the forces that may be wrong by what steps are: those of hundreds of points, or of margins of 10^5."""
+        """Part of the forces that may be wrong by what steps are: margins of 10^5 are exponents."""
         tol = self.finer(s, y, tol)
         return tol if self.clock == "time" else tol * (1.0 + abs(self.tau(s, y)))
 
