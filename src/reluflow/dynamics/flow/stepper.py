@@ -351,6 +351,16 @@ def _spread_bends(fixed: Fixed, desk: Desk, came: Came, own: Floats, moments: Fl
 
 
 @inner
+def _met(came: Came, j: int, kinks: Floats) -> float:
+    """How much the kinks bend that a neuron meets: it feels them from then on only, not from the start of the step."""
+    total = 0.0
+    for e in range(came.n[j]):
+        if came.face[j, e] >= 0:
+            total += abs(kinks[came.face[j, e]])
+    return total
+
+
+@inner
 def _judge(fixed: Fixed, desk: Desk) -> bool:
     """Look at the end of the predictor: is the error within the tolerance? If so prepare the corrector."""
     now, h, K = desk.now, desk.now.h, desk.now.K
@@ -367,8 +377,8 @@ def _judge(fixed: Fixed, desk: Desk) -> bool:
             desk.c[i] -= desk.bends[0, i] - desk.bends[1, i]
         _forces(fixed, desk, desk.mean, desk.sides, desk.extra, desk.kinks[0], desk.constant, desk.spare, True)
         for j in range(desk.b.size):
-            error = max(error, dot(desk.extra[j], desk.extra[j]))
-        error = _SHY * h * math.sqrt(error)
+            error = max(error, math.sqrt(dot(desk.extra[j], desk.extra[j])) + _met(desk.guess, j, desk.kinks[0]))
+        error *= _SHY * h
     _forces(fixed, desk, desk.c, desk.sides, desk.FB, desk.hist[0], desk.lows[0], desk.mass, False)
     if not _good(fixed, desk, error):
         return False
