@@ -107,6 +107,8 @@ class Restarting:
         size = np.linalg.norm(W, axis=1)
         if self.d > 1 and (size < 1e-7 * np.abs(a)).any():
             raise Cannot("w = 0")
+        if self.d == 1 and (self.tied & (size < 1e-8 * self.least)).any():  # errors would let it pass w = 0
+            raise Cannot("a balanced neuron shrinks")
         z = self.sides * (W @ self.normals.T)
         z = np.where(self.sides == 0, np.inf, z + self.delta * np.maximum(size, self.least)[:, None])
         b = np.full(self.p, np.inf)
@@ -180,6 +182,7 @@ class Restarting:
     def run(self, t_end, rtol=1e-11):
         """Go on to a time; W and a there."""
         loose = np.abs(np.linalg.norm(self.W, axis=1) - np.abs(self.a)) > 1e-12 * np.abs(self.a)
+        self.tied = ~loose & (not self.frozen)
         self.loose = loose & ~(np.abs(self.a) > np.linalg.norm(self.W, axis=1))
         while self.t < t_end:
             size = np.hypot(np.linalg.norm(self.W, axis=1), np.abs(self.a))

@@ -149,3 +149,17 @@ def test_a_small_frozen_layer_is_followed_to_the_tolerance(seed):
     for rtol in (1e-6, 1e-8, 1e-10):
         run = rf.flow(problem, {"time": 3.0}, rtol=rtol, progress=False)
         assert error(rf.Network(W, a, problem.net.slope), run.final) < 3 * rtol
+
+
+@pytest.mark.parametrize("aside", [0.02, 0.05])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
+def test_a_neuron_that_comes_slowly_to_a_point_that_none_feels(aside, rtol):
+    # It leaves the hyperplane a hundred times as fast as it came, pulled by the new point alone, whose pull bends there.
+    problem = rf.Problem(
+        rf.Dataset([[1.0, 0.0], [aside, 1.0]], [1, 1]), rf.Network([[0.02, -0.01]], [0.5]), loss="exponential"
+    )
+    run = rf.flow(problem, {"log_time": 1.0}, rtol=rtol)
+    assert [str(event["kind"]) for event in run.events] == ["activate"]
+    W, a = Restarting(problem, 1e-12).run(np.e, rtol=1e-12)
+    off = np.column_stack(run.final.weights()) - np.column_stack([W, a])
+    assert np.linalg.norm(off) <= max(rtol, 1e-9) * np.hypot(np.linalg.norm(W), a[0])
