@@ -8,7 +8,7 @@ import numpy as np
 
 from ...problem import Network
 from ...problem.types import Index
-from ..flow.balance import level
+from ..flow.balance import balance, level
 from ..flow.march import Laboured, March, Reached
 from ..flow.phases import Goal
 from ..flow.record import Recorder
@@ -109,7 +109,7 @@ class Way:
 
     def _in_balance(self) -> bool:
         """Whether points rest in balance, whose margins do not grow with the network: then it is not made smaller."""
-        return level(self.march.geometry, self.reached.state) is not None
+        return any(find(self.march.geometry, self.reached.state) is not None for find in (level, balance))
 
     def _tired(self) -> bool:
         """Whether the network has been made smaller often enough."""
