@@ -101,6 +101,8 @@ class Restarting:
 
     def watch(self, v):
         """What is positive as long as nothing happens: sides, shares in their bounds, output weights of the held."""
+        if not np.isfinite(v).all():
+            raise Cannot("a step beyond doubles")
         W, a = self.apart(v)
         if self.slope == 1:
             return np.ones((self.p, 1))
