@@ -154,7 +154,7 @@ def test_a_small_frozen_layer_is_followed_to_the_tolerance(seed):
 @pytest.mark.parametrize("aside", [0.02, 0.05])
 @pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-8, 1e-10])
 def test_a_neuron_that_comes_slowly_to_a_point_that_none_feels(aside, rtol):
-    # It leaves the hyperplane a hundred times as fast as it came, pulled by the new point alone, whose pull bends there.
+    # It leaves the hyperplane a hundred times as fast as it came, pulled by the new point, whose pull bends there.
     problem = rf.Problem(
         rf.Dataset([[1.0, 0.0], [aside, 1.0]], [1, 1]), rf.Network([[0.02, -0.01]], [0.5]), loss="exponential"
     )

@@ -149,3 +149,17 @@ def test_what_is_fitted_meanwhile_is_said():
         limit_module._in_balance(way, rf.Undecided("the pulls cancel."))
     floor = float(str(caught.value).split("a loss below ")[1].split(" ")[0])
     assert floor == pytest.approx(least(problem, 0.5, 1.0), rel=1e-5)
+
+
+def test_a_network_at_rest_is_not_made_smaller_for_ever():
+    # Its forces are rounding, so that explicit steps go on to log t = 10^6; then there is nothing left to look for.
+    rng = np.random.default_rng(144)
+    d, n, p = int(rng.integers(2, 5)), int(rng.integers(6, 20)), int(rng.integers(3, 12))
+    data = rf.Dataset(rng.normal(size=(n, d)), rng.choice([-1, 1], n))
+    problem = rf.Problem(data, rf.initialize(d, p, scale=0.5, seed=144))
+    found = rf.limit(problem, optimum=False, rtol=1e-6)
+    assert found.kind == "rest"
+    # A small neuron shrinks on a ray against its force: descent in steps of 0.01 turns it off, and goes on from there.
+    descent = rf.descend(problem, step=0.002, steps=400_000, record=2, progress=False)
+    assert descent.loss[-1] == pytest.approx(found.loss_floor, rel=1e-3)
+    assert descent.loss[-1] > found.loss_floor

@@ -389,6 +389,8 @@ class Late:
     def restart(self, state: State) -> None:
         """Begin anew from a state."""
         self._state = state
+        self._q: Array | None = None  # margins here ...
+        self._slope: Array | None = None  # ... and derivatives, if they are known
         whole = pattern_of(self.geometry, state)
         self.resting = not moving(self.geometry, state, whole).any()
         if self.resting:
@@ -426,7 +428,9 @@ class Late:
         """``q_i``."""
         if self.resting:  # there is no chart any more
             return pattern_of(self.geometry, self._state).margins(self._state.weighted())
-        return self.chart.margins(self.s, self.y)
+        if self._q is None:
+            self._q = self.chart.margins(self.s, self.y)
+        return self._q
 
     def pulls(self) -> Array:
         """``c_i`` up to a common factor."""
@@ -468,7 +472,8 @@ class Late:
         self.taken += 1
         self.stepper.atol = tolerances(here, step.t1, step.y1, self.tol)
         stop = self._stop(step, goal)
-        idle = here.idle(self.margins()) & here.idle(here.margins(step.t1, step.y1))
+        q = here.margins(step.t1, step.y1)
+        idle = here.idle(self.margins()) & here.idle(q)
         event, crossed = self._look(step, stop, idle)
         self.busy += _MEMORY * ((event is not None) - self.busy)
         changes = self._cross(crossed, step, goal)
@@ -479,6 +484,7 @@ class Late:
             self._go(stop[0], step.dense(stop[0]), stop[1])
         else:
             self._go(step.t1, step.y1, here.tau(step.t1, step.y1))
+            self._q = None if crossed else q
         return Moved(changes, stop is not None)
 
     def _look(
@@ -516,7 +522,7 @@ class Late:
         return changes
 
     def _go(self, s: float, y: Array, log_time: float) -> None:
-        self.s, self.y, self.log_time = s, y, log_time
+        self.s, self.y, self.log_time, self._q = s, y, log_time, None
         self._state = self.chart.state(y, s)
 
     def _pass(self, event: Happening, step: Step, goal: Goal) -> Moved:
@@ -560,7 +566,13 @@ class Late:
                 dense.append(stepper.dense_output())
             return np.asarray(dense[0](s))
 
-        return Step(t0, t1, y0, y1, lambda: (stepper.fun(t0, y0), stepper.fun(t1, y1)), at)
+        first, self._slope = self._slope, None
+
+        def slopes() -> tuple[Array, Array]:
+            self._slope = stepper.fun(t1, y1)  # where the next step begins
+            return stepper.fun(t0, y0) if first is None else first, self._slope
+
+        return Step(t0, t1, y0, y1, slopes, at)
 
     def _stop(self, step: Step, goal: Goal) -> tuple[float, float] | None:
         """Where in a step a goal is reached, and at which log time: at exactly the one aimed at, if it was that."""
@@ -588,7 +600,7 @@ class Late:
             return "coupled"
         if self.out_of_clock:
             return "done" if self.log_time >= goal.log_time else self._lost()
-        live = self.chart.margins(self.s, self.y)[self.chart.counts]
+        live = self.margins()[self.chart.counts]
         tried = self.busy > _BUSY or (self.clock == "time" and self.taken >= _TRIAL)
         if tried and self.log_time < _CROWDED and self.dearer:
             return "coupled"

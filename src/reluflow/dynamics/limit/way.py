@@ -109,7 +109,11 @@ class Way:
 
     def _in_balance(self) -> bool:
         """Whether points rest in balance, whose margins do not grow with the network: then it is not made smaller."""
-        return any(find(self.march.geometry, self.reached.state) is not None for find in (level, balance))
+        geometry, state = self.march.geometry, self.reached.state
+        if level(geometry, state) is not None:
+            return True
+        found = balance(geometry, state)
+        return found is not None and found.points.size == geometry.problem.data.n
 
     def _tired(self) -> bool:
         """Whether the network has been made smaller often enough."""
