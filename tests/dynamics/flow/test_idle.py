@@ -1,10 +1,14 @@
-"""Hyperplanes of samples that pull less than rounding: crossed within a step, with the same result as one by one."""
+"""Hyperplanes of samples that pull less than rounding: crossed within a step, as if one by one; and rounding itself."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import reluflow as rf
 from reluflow.dynamics.flow import late
+from reluflow.dynamics.flow.field import Geometry
+from reluflow.dynamics.flow.state import onto, pattern_of, take
 
 
 def many_points(seed: int, slope: float) -> rf.Problem:
@@ -52,3 +56,24 @@ def test_the_sides_told_by_events_are_those_of_the_neurons():
         assert (told == end)[clear].all()
         crossed += int((run.events["log_time"] > 30).sum())
     assert crossed > 5
+
+
+def test_a_neuron_that_slides_and_shrinks_is_on_its_hyperplane():
+    # Rounding beside the hyperplane does not shrink with the neuron: after e^-28 it would be 10^-5 of it.
+    problem = rf.Problem(
+        rf.Dataset([[0.3, 0.1, 1.0], [1.0, 0.2, 0.5]], [1, -1]), rf.Network([[0.7, 1.9, -0.4], [0.1, 0.3, 2.0]], [1, 2])
+    )
+    geometry = Geometry(problem)
+    state, _ = take(geometry, problem.net)
+    faces, sides = geometry.faces, state.sides.copy()
+    sides[0, faces.of[0]] = 0
+    state = replace(
+        state, sides=sides, U=np.array([onto(geometry, u, row) for u, row in zip(state.U, sides, strict=True)])
+    )
+    chart = late.late_chart(geometry, state, pattern_of(geometry, state), "time", 1.0)
+    y = chart.y0.copy()
+    rows = y.reshape(2, -1)
+    rows[0] *= np.exp(-28.0)
+    rows[0, :3] += 1e-16 * faces.normals[faces.of[0]]
+    assert abs(rows[0, :3] @ faces.normals[faces.of[0]]) > 1e-6 * np.linalg.norm(rows[0, :3])
+    assert abs(chart.state(y, 1.0).U[0] @ faces.normals[faces.of[0]]) < 1e-15

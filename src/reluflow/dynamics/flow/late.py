@@ -32,7 +32,7 @@ from ...problem import check_time
 from ...problem.types import Array, Flags
 from .balance import Level
 from .field import Geometry, Pattern, edge_of, make_pattern
-from .state import STRONG, State, moving, tie, ties
+from .state import STRONG, State, moving, onto, tie, ties
 
 _EXPONENT = 0.002  # largest error of a margin in one step: margins are exponents, and neurons that slide feel it
 
@@ -41,6 +41,7 @@ _PULL = 2e-4  # largest error of the pulls of points in balance in one step, bes
 
 Clock = Literal["norm", "time"]
 
+_SHRUNK = 1e-2  # size, in that at the start of a chart, below which a neuron is put back on what it slides on
 _IDLE = 40.0  # log of the part of the strongest pull below which one is lost in rounding
 _NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
 SPRING = 1e10  #: stiffness of points in balance: what their normalised margins are off is one part of this
@@ -134,6 +135,11 @@ class LateChart:
             if not self.geometry.frozen:
                 log_a[self.who] = np.where(self.balanced & self.tied, log_w[self.who], np.log(np.abs(out)) + shift)
                 sign[self.who] = np.sign(out)
+        if self.pattern.held:
+            # What rounding left beside their hyperplanes does not shrink with neurons that do.
+            held = np.isin(self.pattern.member, list(self.pattern.held))
+            for j in np.flatnonzero(self.who)[held & (size < _SHRUNK)]:
+                U[j] = onto(self.geometry, U[j], self.base.sides[j])
         return replace(self.base, U=U, log_w=log_w, log_a=log_a, sign=sign)
 
     # -- sides that do not matter ---------------------------------------------------------------------
