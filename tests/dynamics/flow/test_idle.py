@@ -60,9 +60,8 @@ def test_the_sides_told_by_events_are_those_of_the_neurons():
 
 def test_a_neuron_that_slides_and_shrinks_is_on_its_hyperplane():
     # Rounding beside the hyperplane does not shrink with the neuron: after e^-28 it would be 10^-5 of it.
-    problem = rf.Problem(
-        rf.Dataset([[0.3, 0.1, 1.0], [1.0, 0.2, 0.5]], [1, -1]), rf.Network([[0.7, 1.9, -0.4], [0.1, 0.3, 2.0]], [1, 2])
-    )
+    net = rf.Network.balanced([[0.7, 1.9, -0.4], [0.1, 0.3, 2.0]], [1, 1])
+    problem = rf.Problem(rf.Dataset([[0.3, 0.1, 1.0], [1.0, 0.2, 0.5]], [1, -1]), net)
     geometry = Geometry(problem)
     state, _ = take(geometry, problem.net)
     faces, sides = geometry.faces, state.sides.copy()
