@@ -34,10 +34,9 @@ from .balance import Level
 from .field import Geometry, Pattern, edge_of, make_pattern
 from .state import STRONG, State, moving, onto, tie, ties
 
-_EXPONENT = 0.002  # largest error of a margin in one step: margins are exponents, and neurons that slide feel it
+_EXPONENT = 0.002  # largest error in one step of a margin, an exponent, or of pulls beside what is left of them
 
 FINEST = 1e-13  #: least error that a step can be asked for
-_PULL = 2e-4  # largest error of the pulls of points in balance in one step, beside all that they do not cancel
 
 Clock = Literal["norm", "time"]
 
@@ -230,7 +229,7 @@ class LateChart:
         if self.clock == "norm":
             return min(tol, _EXPONENT / (1.0 + abs(self.tau(s, y))))
         pulls = float(self.pull(s, y).p @ self.geometry.problem.data.norms)
-        return max(min(tol, _PULL / (1.0 + pulls)), FINEST)
+        return max(min(tol, _EXPONENT / (1.0 + pulls)), FINEST)
 
     def field(self) -> Callable[[float, Array], Array]:
         """Right-hand side, as solvers want it."""
