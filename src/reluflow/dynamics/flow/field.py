@@ -107,7 +107,7 @@ class Geometry:
 
     def slopes(self, sides: Signs) -> Array:
         """``h_i`` for rows of sides, shape (rows, n); on a hyperplane that of its negative side."""
-        up = sides[:, self.faces.of] > 0
+        up = sides.take(self.faces.of, axis=1) > 0
         flipped = self.faces.orient < 0
         return np.where(up != flipped, 1.0, self.slope)
 

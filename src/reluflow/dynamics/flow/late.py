@@ -9,9 +9,7 @@ proportional to :math:`R = |\theta|^2`. Two clocks:
   frozen second layer :math:`u = \log(|W|/R_0)`, rows over :math:`e^u`, :math:`dw/du = R_0 a\hat D/\gamma_p - w`.
 * ``time``: :math:`s = \log t`, for data that are not fitted.
 
-All neurons are carried as they are. The matrix of the implicit equations is a block for each neuron, which has a closed
-inverse, plus a part of rank k, the number of samples with a noticeable force: Woodbury's formula leaves a k x k
-system, essentially in the margins. Nothing of size n x n or (p d) x (p d) is formed.
+All neurons are carried as they are; `implicit` has the equations in compiled form, `solver` the steps.
 
 Points may rest in balance while the others go on (`balance.Level`). With the clock ``norm`` they are held as by
 springs: :math:`p_i = k (z_i - q_i)/R` beside the :math:`p_i` of the others, which sum to 1; their large pulls, without
@@ -21,17 +19,19 @@ effect on any neuron, are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
-from ...problem import check_time
 from ...problem.types import Array, Flags
 from .balance import Level
 from .field import Geometry, Pattern, edge_of, make_pattern
+from .implicit import World
+from .pulls import LOSSES
+from .solver import Field, Pull, Room
 from .state import STRONG, State, moving, onto, tie, ties
 
 _EXPONENT = 0.002  # largest error in one step of a margin, an exponent, or of pulls beside what is left of them
@@ -42,7 +42,6 @@ Clock = Literal["norm", "time"]
 
 _SHRUNK = 1e-2  # size, in that at the start of a chart, below which a neuron is put back on what it slides on
 _IDLE = 40.0  # log of the part of the strongest pull below which one is lost in rounding
-_NOTICEABLE = 1e-3  # a sample enters the matrix if its diagonal entry may exceed this
 SPRING = 1e10  #: stiffness of points in balance: what their normalised margins are off is one part of this
 
 
@@ -61,7 +60,8 @@ class LateChart:
     clock: Clock
     log_time: float  # at the start
     log_size: float  # log R_0: log |theta|^2, or log |W| for a frozen second layer
-    level: Level | None = None  # points that rest in balance, with the clock ``norm``
+    level: Level | None  # points that rest in balance, with the clock ``norm``
+    room: Room  # to work in
 
     # -- coordinates ----------------------------------------------------------------------------------
 
@@ -117,10 +117,7 @@ class LateChart:
 
     def margins(self, s: float, y: Array) -> Array:
         """``q_i``."""
-        return self._margins(s, *self.neurons(s, y))
-
-    def _margins(self, s: float, V: Array, out: Array) -> Array:
-        return self.pattern.margins((self._factor(s) * out)[:, None] * V)
+        return self.pull(s, y).q
 
     def state(self, y: Array, s: float) -> State:
         """Return to directions and sizes."""
@@ -171,35 +168,44 @@ class LateChart:
             felt[self.level.points] = False
         return felt
 
-    def _spring(self, s: float) -> float:
-        return SPRING * math.exp(-(self.log_size + s))
+    @cached_property
+    def field(self) -> Field:
+        """The equations, compiled."""
+        geometry, pattern = self.geometry, self.pattern
+        holds = pattern.held.items()
+        ranks = [hold.basis.shape[1] for _, hold in holds]
+        points, rest = (np.empty(0, np.intp), np.empty(0)) if self.level is None else self.level[:2]
+        return Field(
+            World(
+                X=geometry.X,
+                y=geometry.y,
+                norms=geometry.problem.data.norms,
+                H=pattern.H,
+                member=pattern.member.astype(np.int64),
+                owner=np.repeat(np.array([g for g, _ in holds], dtype=np.int64), ranks),
+                basis=np.vstack([np.empty((0, geometry.X.shape[1])), *(hold.basis.T for _, hold in holds)]),
+                tied=self.tied.astype(np.int8),
+                excess=self.excess,
+                signs=self.signs,
+                out=self._fixed,
+                area=self._area,
+                counts=self.counts.astype(np.int8),
+                points=points.astype(np.int64),
+                rest=rest,
+                spring=SPRING,
+                log_size=self.log_size,
+                decay=self.decay,
+                weight=geometry.problem.weight,
+                loss=LOSSES[geometry.problem.loss.name],
+                frozen=geometry.frozen,
+                norm=self.clock == "norm",
+            ),
+            self.room,
+        )
 
     def pull(self, s: float, y: Array) -> Pull:
-        """Work out the forces of the samples at a point."""
-        return self._pull(s, self.margins(s, y))
-
-    def _pull(self, s: float, q: Array) -> Pull:
-        problem = self.geometry.problem
-        log_g = np.where(self.counts, problem.loss.log_force(q), -np.inf)
-        if self.clock == "time":
-            with np.errstate(over="ignore", under="ignore"):
-                c = np.exp(log_g + (s + math.log(problem.weight)))
-            return Pull(q, c, 1.0, 0.0)
-        top = float(log_g.max())
-        with np.errstate(under="ignore"):
-            p = np.exp(log_g - top)
-        total = float(p.sum())
-        p /= total
-        gamma = float(p @ q) * np.exp(-(self.log_size + s))  # of these alone: the clock is free, and so it is not stiff
-        if self.level is not None:
-            p[self.level.points] = self._spring(s) * (self.level.margins - q[self.level.points])
-        if self.geometry.frozen:
-            speed = float(np.exp(self.log_size)) / gamma
-            log_dt = s + self.log_size - np.log(gamma) if gamma > 0 else np.nan
-        else:
-            speed = 0.25 / gamma if gamma != 0 else np.nan
-            log_dt = np.log(speed) if speed > 0 else np.nan
-        return Pull(q, p, speed, float(log_dt - np.log(problem.weight) - top - np.log(total)))
+        """Margins and forces of the samples at a point."""
+        return self.field.pull(s, y)
 
     def pulls(self, s: float, y: Array) -> Array:
         """``c_i`` up to a common factor; also of samples that neurons only slide on, which may be far stronger."""
@@ -231,193 +237,6 @@ class LateChart:
         pulls = float(self.pull(s, y).p @ self.geometry.problem.data.norms)
         return max(min(tol, _EXPONENT / (1.0 + pulls)), FINEST)
 
-    def field(self) -> Callable[[float, Array], Array]:
-        """Right-hand side, as solvers want it."""
-        decay, y_of, member = self.decay, self.geometry.y, self.pattern.member
-
-        def rhs(s: float, y: Array) -> Array:
-            check_time("following the flow")  # a solver may try many steps before it takes one
-            W, a = self.neurons(s, y)
-            pull = self._pull(s, self._margins(s, W, a))
-            D = self.pattern.forces(pull.p * y_of * pull.speed)[member]
-            V, last = self.rows(y)
-            out = np.empty_like(y)
-            rows = out[: V.size + last.size].reshape(len(V), -1)
-            rows[:, :-1] = a[:, None] * D - decay * V
-            rows[:, -1] = 0.0 if self.geometry.frozen else np.einsum("jd,jd->j", W, D) - decay * last
-            if self.clock == "norm":
-                out[-1] = _pace(pull.log_dt, y[-1])
-            return out
-
-        return rhs
-
-    def linearize(self, s: float, y: Array) -> Linear:
-        """Differentiate the field at a point."""
-        pull = self.pull(s, y)
-        q, p = pull.q, pull.p
-        kink = -1.0 / (1.0 + np.exp(-np.clip(q, -700, 700))) if self.geometry.problem.loss.name == "logistic" else -1.0
-        D = self.pattern.forces(p * self.geometry.y * pull.speed)
-        bend = p * kink
-        if self.level is None:
-            return Linear(self, s, y, pull, p, bend, bend, D)
-        p, alone = p.copy(), bend.copy()
-        p[self.level.points], bend[self.level.points], alone[self.level.points] = 0.0, 0.0, -self._spring(s)
-        return Linear(self, s, y, pull, p, bend, alone, D)
-
-
-@dataclass(frozen=True)
-class Pull:
-    """Margins, forces of the samples (summing to one with the clock ``norm``), their common factor, log dt/du."""
-
-    q: Array
-    p: Array
-    speed: float
-    log_dt: float
-
-
-@dataclass(frozen=True)
-class Linear:
-    r"""Derivative J of the field: blocks :math:`-\text{decay} + [[0, D], [D^T, 0]]` and the way through the margins."""
-
-    chart: LateChart
-    s: float
-    y: Array
-    pull: Pull
-    p: Array  # (n,) forces that sum to one ...
-    bend: Array  # (n,) ... and how they change with their margins before they are made to ...
-    alone: Array  # (n,) ... and with those of points in balance, which do not enter the sum
-    D: Array  # (G, d)
-
-    __array_ufunc__ = None  # so that a NumPy number times this asks __rmul__
-
-    def __rmul__(self, c: float) -> Shift:
-        return Shift(float(c), self)
-
-
-class _One:
-    """Stands for the identity matrix in ``I - c J``."""
-
-    def __sub__(self, other: Shift) -> Shift:
-        return other
-
-
-class _Factors(NamedTuple):
-    """What solving with ``I - c J`` needs: the samples and neurons that matter, and a small system between samples."""
-
-    X: Array  # (k, d) the samples
-    H: Array  # (G, k) slopes of the groups on them
-    V: Array  # (p, d) first-layer weights
-    out: Array  # (p,) output weights
-    factor: Array  # (p,) units of the neurons
-    alpha: float  # 1 + c decay
-    D: Array  # (p, d) what pulls each neuron
-    inv: Array  # (p,) of the last row of each neuron's block; 0 for a frozen layer
-    sign: Array  # (k,) labels
-    lu: Any  # of the system between samples
-
-
-@dataclass(frozen=True)
-class Shift:
-    """``I - c J``, factorised when first solved with."""
-
-    c: float
-    J: Linear
-
-    @cached_property
-    def which(self) -> Any:
-        """Samples that make the equations stiff."""
-        J, chart = self.J, self.J.chart
-        V, out = chart.neurons(J.s, J.y)
-        size = chart._factor(J.s) @ (out**2 + np.einsum("jd,jd->j", V, V))
-        diagonal = abs(self.c * J.pull.speed) * np.abs(J.alone) * float(size) * chart.geometry.problem.data.norms**2
-        return np.flatnonzero(diagonal > _NOTICEABLE)
-
-    @cached_property
-    def _ready(self) -> _Factors:
-        from scipy.linalg import lu_factor
-
-        J, chart, c = self.J, self.J.chart, self.c
-        pattern, frozen = chart.pattern, chart.geometry.frozen
-        E = self.which
-        X, H = chart.geometry.X[E], pattern.H[:, E]
-        V, out = chart.neurons(J.s, J.y)
-        factor = chart._factor(J.s)
-        alpha = 1.0 + c * chart.decay
-        gram = X @ X.T
-        mass = pattern.total(factor * out**2)
-        T = ((H.T * mass) @ H) * gram
-        if pattern.held:  # what the hyperplanes take out of the forces
-            blocks = [np.sqrt(mass[g]) * H[g][:, None] * (X @ hold.basis) for g, hold in pattern.held.items()]
-            out_of = np.hstack(blocks)
-            T -= out_of @ out_of.T
-        T /= alpha
-        D = J.D[pattern.member]
-        inv = np.zeros(len(V))
-        if not frozen:
-            inv = alpha / (alpha**2 - c**2 * np.einsum("jd,jd->j", D, D))
-            psi = V @ X.T + (c / alpha) * out[:, None] * (J.D @ X.T)[pattern.member]
-            psi *= H[pattern.member]
-            T += psi.T @ ((factor * inv)[:, None] * psi)
-        sign = chart.geometry.y[E]
-        T *= np.outer(sign, sign)
-        A = -c * (J.pull.speed * J.alone[E])[:, None] * T
-        if chart.clock == "norm":
-            A += c * np.outer(J.pull.speed * J.p[E], J.bend[E] @ T)
-        A[np.diag_indices_from(A)] += 1.0
-        return _Factors(X, H, V, out, factor, alpha, D, inv, sign, lu_factor(A, check_finite=False))
-
-    def _block(self, rows: Array) -> Array:
-        """Solve with the blocks of the neurons alone."""
-        alpha, D, inv = self._ready.alpha, self._ready.D, self._ready.inv
-        out = np.empty_like(rows)
-        if self.J.chart.geometry.frozen:
-            return np.asarray(rows / alpha)
-        out[:, -1] = inv * (rows[:, -1] + (self.c / alpha) * np.einsum("jd,jd->j", D, rows[:, :-1]))
-        out[:, :-1] = (rows[:, :-1] + self.c * D * out[:, -1:]) / alpha
-        return out
-
-    def _margins(self, rows: Array) -> Array:
-        """Change of the margins that matter by a change of the rows."""
-        at, chart = self._ready, self.J.chart
-        weighted = (at.factor * at.out)[:, None] * rows[:, :-1]
-        if not chart.geometry.frozen:
-            weighted += (at.factor * rows[:, -1])[:, None] * at.V
-        Z = at.X @ chart.pattern.total(weighted).T
-        return np.asarray(at.sign * np.einsum("gk,kg->k", at.H, Z))
-
-    def solve(self, b: Array) -> Array:
-        """Solve ``(I - c J) x = b``."""
-        from scipy.linalg import lu_solve
-
-        J, chart, at = self.J, self.J.chart, self._ready
-        V = at.V
-        n_rows = V.shape[0] * (V.shape[1] + 1)
-        x = self._block(b[:n_rows].reshape(V.shape[0], -1))
-        bend = J.bend[self.which]
-        dq = self._margins(x)
-        change = J.pull.speed * J.alone[self.which] * dq
-        if chart.clock == "norm":
-            change -= J.pull.speed * J.p[self.which] * float(bend @ dq)
-        z = lu_solve(at.lu, self.c * change, check_finite=False)
-        G = chart.pattern.project((at.H * (z * at.sign)) @ at.X)[chart.pattern.member]
-        push = np.empty_like(x)
-        push[:, :-1] = at.out[:, None] * G
-        push[:, -1] = 0.0 if chart.geometry.frozen else np.einsum("jd,jd->j", V, G)
-        x += self._block(push)
-        if chart.clock == "time":
-            return x.ravel()
-        rate = _pace(J.pull.log_dt, J.y[-1])
-        stiff = rate * (np.cosh(J.y[-1]) + np.tanh(J.y[-1]))  # rate = e^(log_dt - tau) / cosh, tau = sinh
-        dq = self._margins(x)
-        last = (b[-1] - self.c * rate * float(bend @ dq)) / (1.0 + self.c * stiff)
-        return np.append(x.ravel(), last)
-
-
-def _pace(log_dt: float, z: float) -> float:
-    """``dz/du`` for z = asinh(log t)."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(log_dt - np.sinh(z)) / np.cosh(z))
-
 
 def late_chart(
     geometry: Geometry, state: State, whole: Pattern, clock: Clock, log_time: float, level: Level | None = None
@@ -434,46 +253,11 @@ def late_chart(
         unit = np.maximum(state.log_w, state.log_a)[who]
         balanced = state.balanced[who]
     tied, excess = ties(geometry, state, who, unit)
-    return LateChart(geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size, level)
-
-
-def solver(chart: LateChart, s: float, s_bound: float, y: Array, tol: float, step: float | None = None) -> Any:
-    """SciPy's BDF with the structured matrix in place of a dense one; with a first ``step``, or a cautious one."""
-    from scipy.integrate import BDF
-    from scipy.sparse import csc_matrix
-
-    empty = csc_matrix((y.size, y.size))
-    if step is None:  # at log t = 10^6 an explicit trial step, which SciPy would take to choose one, overflows
-        step = 1e-2 / (1.0 + float(np.abs(chart.field()(s, y)).max()))
-    found = BDF(
-        chart.field(),
-        s,
-        y,
-        s_bound,
-        rtol=2.3e-14,
-        atol=tolerances(chart, s, y, tol),
-        jac=lambda _s, _y: empty,
-        first_step=min(step, 0.5 * (s_bound - s)),
+    p, d, n = unit.size, geometry.X.shape[1], geometry.y.size
+    room = Room(p, d, n, p * (d + 1) + (clock == "norm"))
+    return LateChart(
+        geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size, level, room
     )
-    found.J = chart.linearize(s, y)
-    found.I = _One()
-    found.lu = lambda shift: shift
-    found.solve_lu = lambda shift, b: shift.solve(b)
-    found.newton_tol = 0.01
-    go_by(found, chart)
-    return found
-
-
-def go_by(stepper: Any, chart: LateChart) -> None:
-    """Let a solver go on with the field of a chart; if it is not its first, one that differs by idle sides alone."""
-    start = stepper.J
-
-    def linearize(s: float, y: Array) -> Any:
-        # SciPy keeps what it is given while it halves a step, and a trial step may have gone beyond doubles.
-        new = chart.linearize(s, y)
-        return new if np.isfinite(new.pull.speed) and np.isfinite(new.pull.log_dt) else start
-
-    stepper.fun, stepper.jac = chart.field(), linearize
 
 
 def tolerances(chart: LateChart, s: float, y: Array, tol: float) -> Array:

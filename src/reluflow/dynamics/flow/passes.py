@@ -42,6 +42,18 @@ def product(A: Floats, B: Floats, out: Floats) -> None:
 
 
 @handing
+def product_along(A: Floats, B: Floats, out: Floats) -> None:
+    """Multiply: ``A @ B.T``."""
+    np.dot(A, B.T, out)
+
+
+@handing
+def product_down(A: Floats, B: Floats, out: Floats) -> None:
+    """Multiply: ``A.T @ B``."""
+    np.dot(A.T, B, out)
+
+
+@handing
 def product_across(A: Floats, normals: Singles, rows: Singles, room: Singles, out: Floats) -> None:
     """Multiply to seven digits: ``A @ normals.T``, in half of the time."""
     top = _rounded(A, rows)

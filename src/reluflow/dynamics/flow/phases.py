@@ -20,8 +20,9 @@ from .dense import Legs
 from .desk import Tape
 from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
-from .late import FINEST, SPRING, Clock, LateChart, go_by, late_chart, solver, tolerances
+from .late import FINEST, SPRING, Clock, LateChart, late_chart, tolerances
 from .origin import way_out
+from .solver import Solver
 from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
 
@@ -389,8 +390,7 @@ class Late:
     def restart(self, state: State) -> None:
         """Begin anew from a state."""
         self._state = state
-        self._q: Array | None = None  # margins here ...
-        self._slope: Array | None = None  # ... and derivatives, if they are known
+        self._slope: Array | None = None  # derivatives here, if they are known
         whole = pattern_of(self.geometry, state)
         self.resting = not moving(self.geometry, state, whole).any()
         if self.resting:
@@ -399,8 +399,8 @@ class Late:
         if self.still is not None and not self.still.holds(self.geometry, self.chart.pattern):
             self.fallen = True  # a neuron has come to where the balance is none
         self.s = self.log_time if self.clock == "time" else 0.0
-        self.y, self.field = self.chart.y0, self.chart.field()
-        self.stepper: Any = None
+        self.y = self.chart.y0
+        self.solver: Solver | None = None
         self.first: float | None = None  # length of the first step
 
     @property
@@ -428,9 +428,7 @@ class Late:
         """``q_i``."""
         if self.resting:  # there is no chart any more
             return pattern_of(self.geometry, self._state).margins(self._state.weighted())
-        if self._q is None:
-            self._q = self.chart.margins(self.s, self.y)
-        return self._q
+        return self.chart.margins(self.s, self.y)
 
     def pulls(self) -> Array:
         """``c_i`` up to a common factor."""
@@ -448,15 +446,18 @@ class Late:
                 self.log_time = min(pull.log_dt - _IDLE, goal.log_time)
                 self.restart(self._state)
                 return Moved([], self.log_time == goal.log_time)
-        self.stepper = solver(self.chart, self.s, self.bound, self.y, self.tol, self.first)
+        atol = tolerances(self.chart, self.s, self.y, self.tol)
+        self.solver = Solver(self.chart.field, self.s, self.bound, self.y, atol, self.first)
         grazing = frozenset((int(self.chart.who[:j].sum()), k) for j, k in self.grazed if self.chart.who[j])
         self.watch = Watch(self.chart, self.tol, grazing)
         return None
 
     def step(self, goal: Goal, most: int) -> Moved:  # noqa: ARG002
         """Go on by a step, not beyond the goal or the next event."""
-        if self.stepper is None and (waited := self._begin(goal)) is not None:
+        if self.solver is None and (waited := self._begin(goal)) is not None:
             return waited
+        solver = self.solver
+        assert solver is not None
         if self.s >= self.bound:
             self.out_of_clock = True
             return Moved([], False)
@@ -467,13 +468,12 @@ class Late:
                 f"{self.geometry.problem.log_loss_of(q):.6g}, smallest margin {q.min():.6g}): "
                 "beyond that margins are too large for doubles to tell apart; what was found so far is kept."
             )
-        here = self.chart
-        step = self._advance()
+        here, q = self.chart, self.margins()
+        step = self._advance(solver)
         self.taken += 1
-        self.stepper.atol = tolerances(here, step.t1, step.y1, self.tol)
+        solver.allow(tolerances(here, step.t1, step.y1, self.tol))
         stop = self._stop(step, goal)
-        q = here.margins(step.t1, step.y1)
-        idle = here.idle(self.margins()) & here.idle(q)
+        idle = here.idle(q) & here.idle(here.margins(step.t1, step.y1))
         event, crossed = self._look(step, stop, idle)
         self.busy += _MEMORY * ((event is not None) - self.busy)
         changes = self._cross(crossed, step, goal)
@@ -484,7 +484,6 @@ class Late:
             self._go(stop[0], step.dense(stop[0]), stop[1])
         else:
             self._go(step.t1, step.y1, here.tau(step.t1, step.y1))
-            self._q = None if crossed else q
         return Moved(changes, stop is not None)
 
     def _look(
@@ -517,12 +516,12 @@ class Late:
             log_time = min(self.chart.tau(event.clock, step.dense(event.clock)), goal.log_time)
             changes.append((log_time, Change(int(index[j]), k, "activate" if side[j, k] > 0 else "deactivate")))
         self.chart = self.watch.chart = self.chart.across([(event.neuron, event.surface) for event in crossed])
-        self.field = self.chart.field()
-        go_by(self.stepper, self.chart)
+        assert self.solver is not None
+        self.solver.enter(self.chart.field)
         return changes
 
     def _go(self, s: float, y: Array, log_time: float) -> None:
-        self.s, self.y, self.log_time, self._q = s, y, log_time, None
+        self.s, self.y, self.log_time = s, y, log_time
         self._state = self.chart.state(y, s)
 
     def _pass(self, event: Happening, step: Step, goal: Goal) -> Moved:
@@ -530,7 +529,7 @@ class Late:
         here, still = self.chart, event.clock <= self.s
         s = event.clock
         y = step.dense(s)
-        state, changes = apply(here, event, s, y, self.field(s, y))
+        state, changes = apply(here, event, s, y, here.field.rate(s, y))
         me = int(np.flatnonzero(here.who)[event.neuron])
         if changes or not still:
             self.grazed.clear()
@@ -543,34 +542,31 @@ class Late:
             self.first = step.t1 - step.t0  # a crowd may follow: it is passed in steps as long as those before
         return Moved([(self.log_time, change) for change in changes], False, (me, event.surface), by)
 
-    def _advance(self) -> Step:
-        stepper = self.stepper
-        if not np.isfinite(stepper.h_abs):  # a solver would look for a step for ever
+    def _advance(self, solver: Solver) -> Step:
+        if not np.isfinite(solver.h):  # it would look for a step for ever
             raise Undecided(
                 f"forces or weights are beyond doubles after log t = {self.log_time:.6g}: it cannot be followed there; "
                 "what was found so far is kept, and a smaller start may help."
             )
-        t0, y0 = stepper.t, stepper.y.copy()
-        with np.errstate(all="ignore"):  # a trial step may go anywhere; it is rejected
-            stepper.step()
-        if stepper.status == "failed":
+        t0, y0, field = solver.t, self.y, self.chart.field
+        if not solver.step():
             raise Undecided(
                 f"the step size fell below rounding after log t = {self.log_time:.6g}: accuracy rtol = {self.rtol:g} "
                 "cannot be met there; what was found so far is kept, and a larger rtol may help."
             )
-        t1, y1 = stepper.t, stepper.y.copy()
+        t1, y1 = solver.t, solver.y
         dense: list[Any] = []
 
         def at(s: float) -> Array:
             if not dense:
-                dense.append(stepper.dense_output())
+                dense.append(solver.dense())
             return np.asarray(dense[0](s))
 
         first, self._slope = self._slope, None
 
         def slopes() -> tuple[Array, Array]:
-            self._slope = stepper.fun(t1, y1)  # where the next step begins
-            return stepper.fun(t0, y0) if first is None else first, self._slope
+            self._slope = field.rate(t1, y1)  # where the next step begins
+            return field.rate(t0, y0) if first is None else first, self._slope
 
         return Step(t0, t1, y0, y1, slopes, at)
 
@@ -610,7 +606,7 @@ class Late:
             return "late"
         noise = _rounding(self.chart, self.s, self.y)
         here = _with_small_as_they_were(self.chart, self.y)
-        if _speed(self.chart, here, self.field(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+        if _speed(self.chart, here, self.chart.field.rate(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
             return "rest"
         if noise <= _NOISE:
             return None

@@ -1,7 +1,8 @@
 """The losses as the integrator sees them, compiled: the pull of a sample as a function of its margin, and its fall.
 
-A loss enters the integrator by these two functions alone; `log_loss` serves the goals. The same numbers as those of
-`reluflow.problem.Loss`, which speaks arrays.
+A loss enters the integrator by these two functions alone, and implicit steps by their logarithms (`log_pull`, and
+`sink`, its slope); `log_loss` serves the goals. The same numbers as those of `reluflow.problem.Loss`, which speaks
+arrays.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from ..early.state import Floats, jit
 
 #: Numbers of the losses, as the compiled functions know them.
 LOSSES = {"logistic": 0, "exponential": 1}
+
+_FAR = 40.0  # size of a margin from which on e^-this is rounding beside 1
 
 
 @jit
@@ -30,6 +33,20 @@ def fall(loss: int, q: float) -> float:
         return math.exp(-q)
     e = math.exp(-abs(q))
     return e / (1.0 + e) ** 2
+
+
+@jit
+def log_pull(loss: int, q: float) -> float:
+    """``log g(q)``."""
+    if loss == 1:
+        return -q
+    return min(-q, 0.0) - (math.log1p(math.exp(-abs(q))) if abs(q) < _FAR else 0.0)
+
+
+@jit
+def sink(loss: int, q: float) -> float:
+    """``-d log g / dq``: which part of itself a pull loses with its margin."""
+    return 1.0 if loss == 1 else 1.0 / (1.0 + math.exp(-q))
 
 
 @jit
