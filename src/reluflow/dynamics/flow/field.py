@@ -59,8 +59,13 @@ class Geometry:
     @cached_property
     def gone(self) -> float:
         """Log |w| below which a neuron is left as it is: caught on a ray against the force, it shrinks for ever."""
-        start = self.problem.net.log_norms
+        start = self.log_norms
         return float(start[np.isfinite(start)].min(initial=0.0)) - SHRUNK
+
+    @cached_property
+    def log_norms(self) -> Array:
+        """Log sizes of the neurons at the start."""
+        return self.problem.net.log_norms
 
     @cached_property
     def _holds(self) -> dict[bytes, Hold]:

@@ -280,7 +280,7 @@ def _pace(log_dt: float, z: float) -> float:
 
 @handing
 def _rate(world: World, desk: Desk, s: float, y: Floats) -> None:
-    """Derivatives at a point."""
+    """Differentiate: how the coordinates change with the clock at a point."""
     _look(world, desk, s, y)
     _forces(world, desk)
     p, d = desk.W.shape
@@ -362,10 +362,10 @@ def _assemble(world: World, desk: Desk, matrix: Matrix) -> None:
         desk.mass[g] = 0.0
     for j in range(p):
         desk.mass[world.member[j]] += desk.units[j] * desk.b[j] ** 2
-    left, right = _shaped(matrix.left, G, k), _shaped(matrix.right, G, k)
+    heavy = _shaped(matrix.left, G, k)
     for g in range(G):
-        put(desk.mass[g], H[g], left[g])
-    product_down(left, H, T)
+        put(desk.mass[g], H[g], heavy[g])
+    product_down(heavy, H, T)
     product_along(X, X, A)
     for e in range(k):
         for f in range(k):

@@ -138,6 +138,14 @@ class LateChart:
                 U[j] = onto(self.geometry, U[j], self.base.sides[j])
         return replace(self.base, U=U, log_w=log_w, log_a=log_a, sign=sign)
 
+    def smallest(self, folds: float) -> Array:
+        """Log sizes below which neurons have shrunk by so many e-folds since the start."""
+        return self._started - folds
+
+    @cached_property
+    def _started(self) -> Array:
+        return self.geometry.log_norms[self.who]
+
     # -- sides that do not matter ---------------------------------------------------------------------
 
     def idle(self, q: Array) -> Flags:
@@ -239,9 +247,15 @@ class LateChart:
 
 
 def late_chart(
-    geometry: Geometry, state: State, whole: Pattern, clock: Clock, log_time: float, level: Level | None = None
+    geometry: Geometry,
+    state: State,
+    whole: Pattern,
+    clock: Clock,
+    log_time: float,
+    level: Level | None = None,
+    room: Room | None = None,
 ) -> LateChart:
-    """Choose coordinates for the neurons that move."""
+    """Choose coordinates for the neurons that move; ``room`` is that of a chart that is not in use any more."""
     who = moving(geometry, state, whole)
     pattern = make_pattern(geometry, state.sides[who])
     if geometry.frozen:
@@ -254,7 +268,9 @@ def late_chart(
         balanced = state.balanced[who]
     tied, excess = ties(geometry, state, who, unit)
     p, d, n = unit.size, geometry.X.shape[1], geometry.y.size
-    room = Room(p, d, n, p * (d + 1) + (clock == "norm"))
+    shape = p, d, n, p * (d + 1) + (clock == "norm")
+    if room is None or room.shape != shape:
+        room = Room(*shape)
     return LateChart(
         geometry, state, pattern, who, balanced, tied, excess, unit, clock, log_time, log_size, level, room
     )

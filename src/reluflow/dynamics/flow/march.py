@@ -131,6 +131,7 @@ class March:
             phase = self._phase(reached, patience, fold)
             reached = self._follow(phase)
             self.care = None
+            self.blind = self.blind and not isinstance(phase, Late)  # once the data are fitted events are located
             if isinstance(phase, Coupled):
                 fold = phase.fold
             elif isinstance(phase, Late) and reached.why == "coupled":

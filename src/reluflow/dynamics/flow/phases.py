@@ -22,7 +22,7 @@ from .events import TINY, Change, Happening, Step, Watch, apply, leaving, root
 from .field import ON, Geometry, edge_of
 from .late import FINEST, SPRING, Clock, LateChart, late_chart, tolerances
 from .origin import way_out
-from .solver import Solver
+from .solver import Room, Solver
 from .state import Moments, State, forces_at, moving, onto, pattern_of, settle_neuron, untangled
 from .stepper import BEYOND, FAILED, TRIAL
 
@@ -385,6 +385,7 @@ class Late:
         self.grazed: set[tuple[int, int]] = set()  # neuron and hyperplane of events just now that changed nothing
         self.fallen = self.out_of_clock = False
         self.busy = 0.0
+        self.room: Room | None = None
         self.restart(state)
 
     def restart(self, state: State) -> None:
@@ -395,7 +396,8 @@ class Late:
         self.resting = not moving(self.geometry, state, whole).any()
         if self.resting:
             return
-        self.chart = late_chart(self.geometry, state, whole, self.clock, self.log_time, self.still)
+        self.chart = late_chart(self.geometry, state, whole, self.clock, self.log_time, self.still, self.room)
+        self.room = self.chart.room
         if self.still is not None and not self.still.holds(self.geometry, self.chart.pattern):
             self.fallen = True  # a neuron has come to where the balance is none
         self.s = self.log_time if self.clock == "time" else 0.0
@@ -606,7 +608,8 @@ class Late:
             return "late"
         noise = _rounding(self.chart, self.s, self.y)
         here = _with_small_as_they_were(self.chart, self.y)
-        if _speed(self.chart, here, self.chart.field.rate(self.s, here)) <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
+        speed = _speed(self.chart, here, self.chart.field.rate(self.s, here))
+        if speed <= max(0.01 * self.rtol, 3 * noise) and noise < 1e-5:
             return "rest"
         if noise <= _NOISE:
             return None
@@ -665,9 +668,11 @@ def _speed(here: LateChart, y: Array, slope: Array) -> float:
 
 def _with_small_as_they_were(here: LateChart, y: Array) -> Array:
     """Put neurons that have long shrunk where the chart began: one that goes on shrinking ends as rounding."""
+    small = here.unit < here.smallest(_PINNED)
+    if not small.any():
+        return y
     out = y.copy()
     now, then = here.rows(out), here.rows(here.y0)
-    small = here.unit < here.geometry.problem.net.log_norms[here.who] - _PINNED
     now[0][small], now[1][small] = then[0][small], then[1][small]
     return out
 
@@ -678,12 +683,14 @@ def _caught(here: LateChart, V: Array, dV: Array) -> Flags:
     Beside the neuron all that is not on this ray grows as e^(2 rate t), so that it is on it exactly: it shrinks for
     ever if the forces stay as they are.
     """
-    size, pace = np.linalg.norm(V, axis=1), np.linalg.norm(dV, axis=1)
-    along = np.einsum("jd,jd->j", V, dV) / np.where(size > 0, size, 1.0)
-    aside = np.linalg.norm(dV - (along / np.where(size > 0, size, 1.0))[:, None] * V, axis=1)
+    size = np.linalg.norm(V, axis=1)
     with np.errstate(divide="ignore"):
-        shrunk = here.unit + np.log(size) < here.geometry.problem.net.log_norms[here.who] - _PINNED
-    return np.asarray(here.balanced & here.tied & shrunk & (along < 0) & (aside <= _STRAIGHT * pace))
+        shrunk = here.balanced & here.tied & (here.unit + np.log(size) < here.smallest(_PINNED))
+    if not shrunk.any():
+        return np.asarray(shrunk)
+    pace, along = np.linalg.norm(dV, axis=1), np.einsum("jd,jd->j", V, dV) / np.where(size > 0, size, 1.0)
+    aside = np.linalg.norm(dV - (along / np.where(size > 0, size, 1.0))[:, None] * V, axis=1)
+    return np.asarray(shrunk & (along < 0) & (aside <= _STRAIGHT * pace))
 
 
 def later(log_start: float, t: Any) -> Any:

@@ -29,6 +29,7 @@ class Room:
     """What fields with the same neurons and samples work in, one after the other."""
 
     def __init__(self, p: int, d: int, n: int, size: int) -> None:
+        self.shape = p, d, n, size
         now = np.zeros(1, NOW).view(np.recarray)[0]
         shapes = dict.fromkeys(("W", "M", "F", "V", "force"), (p, d))
         shapes |= dict.fromkeys(("a", "factor", "mass", "b", "units", "inv"), (p,))
@@ -75,7 +76,7 @@ class Field:
         return self._seen[2]
 
     def rate(self, s: float, y: Array) -> Array:
-        """Derivatives."""
+        """Differentiate: how the coordinates of a point change with the clock."""
         self._ask(RATE, s, y)
         return self.room.desk.rate.copy()
 
