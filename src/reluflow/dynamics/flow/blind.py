@@ -6,7 +6,7 @@ and a neuron that should slide jitters about its hyperplane. The run says so in 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,16 @@ from .state import State, forces_at, moving, pattern_of
 
 #: Tolerances from here on are met without locating events.
 COARSE = 1e-3
+
+
+class _Look(NamedTuple):
+    """Rows and output weights over their sizes, sides, outputs and forces."""
+
+    W: Array
+    b: Array
+    sides: Signs
+    f: Array
+    F: Array
 
 
 class Blind:
@@ -43,17 +53,23 @@ class Blind:
         if self.resting:
             return
         self.helper = Adams(self.geometry, state, who, self.rtol)  # for outputs and forces
+        self._seen: tuple[Array, _Look] | None = None
         self.y = np.column_stack([self.helper.desk.W, self.helper.desk.b])
         self.stepper: Any = RK23(self._field, 0.0, self.y.ravel(), np.inf, rtol=self.rtol, atol=self.rtol)
         self.begun = self.t
 
-    def _look(self, y: Array) -> tuple[Array, Array, Signs, Array, Array]:
-        """Rows and output weights over their sizes, sides, outputs and forces."""
+    def _look(self, y: Array) -> _Look:
+        """What there is to say about a point; the last one is remembered: the end of a step is asked about often."""
+        if self._seen is None or self._seen[0] is not y:
+            self._seen = y, self._looked(y)
+        return self._seen[1]
+
+    def _looked(self, y: Array) -> _Look:
         rows = y.reshape(len(self.helper.desk.b), -1)
         W, b = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
         Z = W @ self.helper.fixed.across
         sides = np.where(Z > 0, 1, -1).astype(np.int8) if self.geometry.slope < 1.0 else np.ones(Z.shape, np.int8)
-        return W, b, sides, *self.helper.field(W, b, sides)
+        return _Look(W, b, sides, *self.helper.field(W, b, sides))
 
     def _field(self, _t: float, y: Array) -> Array:
         check_time("following the flow")
@@ -75,7 +91,7 @@ class Blind:
 
     def margins(self) -> Array:
         """``q_i``."""
-        return np.asarray(self.geometry.y * self._look(self.stepper.y)[3])
+        return np.asarray(self.geometry.y * self._look(self.stepper.y).f)
 
     def pulls(self) -> Array:
         """``c_i``."""
@@ -100,7 +116,7 @@ class Blind:
 
         def gap(t: float) -> float:
             y = stepper.y if t == stepper.t else stepper.dense_output()(t)
-            q = self.geometry.y * self._look(y)[3]
+            q = self.geometry.y * self._look(y).f
             return min(problem.log_loss_of(q) - goal.log_loss, goal.margin - float(q.min()))
 
         done = gap(stepper.t) <= 0

@@ -136,12 +136,15 @@ class Recorder:
         U, log_w, log_a, sign = run._paths.directions(shot), shot.log_norm, shot.log_out, shot.sign
         if self.problem.train == "first":
             log_a = np.broadcast_to(self.problem.net.log_outs, log_w.shape)
-        none = np.empty((run.p, 0), dtype=np.int8)
+        none, data, slope = np.empty((run.p, 0), dtype=np.int8), self.problem.data, run.problem.net.slope
+        with np.errstate(under="ignore"):
+            out = sign * np.exp(log_w + log_a)
         log_times = np.minimum(np.log(times), log_end)
         log_times[times == t] = log_end
         for k, log_time in enumerate(log_times):
-            state = State(U[k], log_w[k], log_a[k], sign[k].astype(float), none)
-            self.add(float(log_time), state, state.network(run.problem.net.slope).margins(self.problem.data))
+            Z = U[k] @ data.X.T
+            q = data.y * (out[k] @ np.maximum(Z, slope * Z, out=Z))
+            self.add(float(log_time), State(U[k], log_w[k], log_a[k], sign[k].astype(float), none), q)
         self.phase("early", -np.inf, log_end, by.size)
 
     def hand_over(self, run: Alignment, state: State, log_time: float) -> None:
