@@ -5,7 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reluflow.sectors.exact import Pair, as_integers, multiple, product, rounded, solve, to_float, two_product
+from reluflow.sectors.exact import (
+    Pair,
+    as_integers,
+    column_sums,
+    multiple,
+    product,
+    rounded,
+    solve,
+    to_float,
+    two_product,
+)
 
 
 def fractions(values):
@@ -19,6 +29,14 @@ def test_doubles_are_integers_times_a_power_of_two(seed):
     whole, exponent = as_integers(values)
     assert [int(v) * Fraction(2) ** exponent for v in whole] == fractions(values)
     assert np.array_equal(to_float(whole, 1, exponent), values)
+
+
+@pytest.mark.parametrize("n", [0, 1, 30])
+def test_sums_of_doubles_of_any_size(n):
+    rng = np.random.default_rng(n)
+    rows = np.ldexp(rng.normal(size=(n, 3)), rng.integers(-900, 900, (n, 3)))
+    rows[:, 2] = np.tile([0.1, -0.1], 15)[:n]
+    assert column_sums(rows) == [sum(fractions(column), Fraction(0)) for column in rows.T]
 
 
 def test_rounding_is_that_of_the_fraction():
