@@ -44,12 +44,13 @@ class BoxDistance:
 
     def sweep(self, rest: Array, h: Array, times: int = 1) -> tuple[Array, Array]:
         """Minimise ``|rest|`` exactly over each coordinate of h in turn, ``times`` times over."""
-        rest, h = rest.copy(), h.copy()
-        for i in np.tile(np.arange(len(self.N)), times):
-            new = np.clip(h[:, i] + rest @ self.N[i] / self.square[i], self.slope, 1.0)
-            rest -= np.outer(new - h[:, i], self.N[i])
-            h[:, i] = new
-        return rest, h
+        rest, columns = rest.copy(), h.T.copy()
+        for i in [*range(len(self.N))] * times:  # most of the time of a search: plain operations on whole columns
+            row, old = self.N[i], columns[i]
+            new = np.minimum(np.maximum(old + rest @ row / self.square[i], self.slope), 1.0)
+            rest -= (new - old)[:, None] * row
+            columns[i] = new
+        return rest, np.ascontiguousarray(columns.T)
 
     def solve(self, point: Array, h: Array) -> Array:
         """Find the shortest ``point - h @ N``: from a guess of the bounds met, else by bounded least squares."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,37 +80,35 @@ def solve(rows: Rows, cols: Columns, slope: float, scale: float | None) -> Point
     L, nv = len(jj), J * r
     # Unknowns: v, e, m (positive parts at kinks), tau (norms), t.
     width = nv + q + L + J + 1
-    main = -(c.T[:, :, None] * rows.X[:, None, :]).reshape(k, nv)
-    positive = sparse.csr_matrix((np.full(L, 0.5 * (1 - slope)), (ii, np.arange(L))), shape=(k, L))
-    margin = sparse.hstack(
-        [
-            sparse.csr_matrix(main),
-            sparse.csr_matrix(-rows.E),
-            positive,
-            sparse.csr_matrix((k, J)),
-            sparse.csr_matrix((1 / rows.rho)[:, None]),
-        ]
-    )
-    index = np.repeat(np.arange(L), r)
-    at = (jj[:, None] * r + np.arange(r)).ravel()
-    pick = sparse.csr_matrix((rows.X[ii].ravel(), (index, at)), shape=(L, nv))
-    eye = sparse.identity(L, format="csr")
-    above = sparse.hstack([pick, sparse.csr_matrix((L, q)), -eye, sparse.csr_matrix((L, J + 1))])
-    nonneg = sparse.hstack([sparse.csr_matrix((L, nv + q)), -eye, sparse.csr_matrix((L, J + 1))])
-    tau0, last = nv + q + L, width - 1
-    cone_cols = np.concatenate([[[tau0 + j], *([[j * r + a] for a in range(r)])] for j in range(J)]).ravel()
-    cone = sparse.csr_matrix((-np.ones(J * (r + 1)), (np.arange(J * (r + 1)), cone_cols)), shape=(J * (r + 1), width))
-    bound = sparse.csr_matrix((np.ones(J), (np.zeros(J, dtype=int), tau0 + np.arange(J))), shape=(1, width))
+    m0, tau0, last = nv + q, nv + q + L, width - 1
     objective = np.zeros(width)
     if scale is None:
         objective[last] = -1.0
-        head, b_head, cone_head = bound, [1.0], clarabel.NonnegativeConeT(1)
+        head, first, cone_head = np.arange(tau0, last), 1.0, clarabel.NonnegativeConeT(1)
     else:
         objective[tau0:last] = 1.0
-        head = sparse.csr_matrix(([1.0], ([0], [last])), shape=(1, width))
-        b_head, cone_head = [scale], clarabel.ZeroConeT(1)
-    A = sparse.vstack([head, margin, above, nonneg, cone], format="csc")
-    b = np.concatenate([b_head, np.zeros(A.shape[0] - 1)])
+        head, first, cone_head = np.array([last]), scale, clarabel.ZeroConeT(1)
+    # Rows: norm (or t), margins, m above v.x, m above 0, cones of the norms. Entries by row, column and value.
+    main = np.hstack([-(c.T[:, :, None] * rows.X[:, None, :]).reshape(k, nv), -rows.E])
+    kink, part = 1 + k + np.arange(L), np.arange(r)
+    row, column = np.nonzero(main)
+    entries: list[tuple[Any, Any, Any]] = [
+        (0, head, 1.0),
+        (1 + row, column, main[row, column]),
+        (1 + ii, m0 + np.arange(L), 0.5 * (1 - slope)),
+        (1 + np.arange(k), last, 1 / rows.rho),
+        (np.repeat(kink, r), (jj[:, None] * r + part).ravel(), rows.X[ii].ravel()),
+        (np.concatenate([kink, kink + L]), np.tile(m0 + np.arange(L), 2), -1.0),
+        (
+            1 + k + 2 * L + np.arange(J * (r + 1)),
+            np.column_stack([tau0 + np.arange(J), np.arange(nv).reshape(J, r)]).ravel(),
+            -1.0,
+        ),
+    ]
+    i, j, value = (np.concatenate(x) for x in zip(*(np.broadcast_arrays(*e) for e in entries), strict=True))
+    A = sparse.csc_matrix((value, (i, j)), shape=(1 + k + 2 * L + J * (r + 1), width))
+    b = np.zeros(A.shape[0])
+    b[0] = first
     cones = [cone_head, clarabel.NonnegativeConeT(k + 2 * L), *[clarabel.SecondOrderConeT(r + 1) for _ in range(J)]]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
