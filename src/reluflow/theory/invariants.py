@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ..dynamics import Measures, Trajectory
 from ..dynamics.accuracy import rounding
 from ..problem import check_time
-from ..problem.types import Array, Flags
+from ..problem.types import Flags
 from .base import Claim, Condition, Observation, when
 from .conditions import balanced, both_layers
 from .facts import Facts
@@ -57,20 +57,19 @@ class Pairs(Claim):
         run = seen.run
         units = facts.data.X / facts.data.norms[:, None]
         worst, where, pairs, on = 0.0, None, 0, seen.error.kink
-        before: Array | None = None
+        steady = ~_changing(run) & np.isfinite(run.log_outs)
+        before: tuple[Flags, Flags] | None = None
         for k in range(len(run)):
             check_time("going through the run")
             cosine = run.directions[k] @ units.T
+            active, clear = cosine > on, (np.abs(cosine) > on).all(axis=1) & seen.error.followed(k)
             if before is not None:
-                stable = ((cosine > on) == (before > on)).all(axis=1) & (np.abs(cosine) > on).all(axis=1)
-                stable &= ~np.isin(np.arange(run.p), _changing(run, k))
-                stable &= np.isfinite(run.log_outs[k]) & (np.abs(before) > on).all(axis=1)
-                stable &= seen.error.followed(k - 1) & seen.error.followed(k)
-                size, pair, count = _pair_drift(run, k, cosine > on, np.flatnonzero(stable))
+                stable = steady[k] & clear & before[1] & (active == before[0]).all(axis=1)
+                size, pair, count = _pair_drift(run, k, active, np.flatnonzero(stable))
                 pairs += count
                 if size > worst:
                     worst, where = size, (k, *pair)
-            before = cosine
+            before = active, clear
         if not pairs:
             return (self.seen(None, "no two neurons had the same active samples over a step."),)
         tol = 4 * seen.error.sizes
@@ -78,11 +77,13 @@ class Pairs(Claim):
         return (self.judged(seen, worst <= tol, text, worst, tol, where),)
 
 
-def _changing(run: Trajectory, record: int) -> npt.NDArray[np.int64]:
-    """Neurons with an event in the step before a record."""
-    times = run.events["log_time"]
-    inside = (times >= run.log_time[record - 1]) & (times <= run.log_time[record])
-    return np.asarray(run.events["neuron"][inside])
+def _changing(run: Trajectory) -> Flags:
+    """Which neurons have an event in the step before a record, its ends included, shape (T, p)."""
+    times, neurons = run.events["log_time"], run.events["neuron"]
+    begun = np.zeros((len(run) + 2, run.p), dtype=np.int64)  # events begun, less those over
+    np.add.at(begun, (np.searchsorted(run.log_time, times, "left"), neurons), 1)
+    np.add.at(begun, (np.searchsorted(run.log_time, times, "right") + 1, neurons), -1)
+    return np.asarray(np.cumsum(begun, axis=0)[: len(run)] > 0)
 
 
 def _pair_drift(
