@@ -193,3 +193,35 @@ def test_bounds():
     assert Bounds(1, 2).below(2) is None
     assert Bounds(1, 1.5).below(2) is True
     assert Bounds(2, 2.5).below(2) is False
+
+
+@pytest.mark.parametrize(("data", "slope"), [(D2, 0.5), (D3, 0.5), (D5, 0.5), (hinted(), 0.5), (D7, 0.5), (D8, 0.2)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_deciding_says_the_same_of_worked_examples(data, slope, sign):
+    whole, found = one_signed_margins(data, slope, sign), one_signed_margins(data, slope, sign, decide=True)
+    assert (found.holds, found.holds_star) == (whole.holds, whole.holds_star)
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), d=st.integers(2, 5), slope=st.sampled_from([0.05, 0.2, 0.5, 0.8, 1.0]))
+def test_deciding_says_the_same_with_less_work(seed, d, slope):
+    rng = np.random.default_rng(seed)
+    w, X = rng.normal(size=d), rng.normal(size=(12, d)) * rng.uniform(0.1, 2, (12, 1))
+    assume((X @ w != 0).all())
+    data = Dataset(X, np.sign(X @ w))
+    whole, found = one_signed_margins(data, slope), one_signed_margins(data, slope, decide=True)
+    assert (found.holds, found.holds_star) == (whole.holds, whole.holds_star)
+    for rough, close in ((found.value, whole.value), (found.star, whole.star)):
+        assert rough.lower <= close.upper * (1 + 1e-9)
+        assert rough.upper >= close.lower * (1 - 1e-9)
+
+
+def test_deciding_ends_where_a_verdict_stands(monkeypatch):
+    """On D8 the value is below the threshold and the starred one is not; on D2 a single neuron tells."""
+    rough = one_signed_margins(D8, 0.2, decide=True)
+    assert (rough.holds, rough.holds_star) == (True, False)
+    assert rough.value.lower < 0.9 * rough.value.upper
+    assert rough.star.lower < 0.999 * rough.star.upper
+    monkeypatch.setattr("reluflow.margins.one_signed.global_max_margin", None)
+    monkeypatch.setattr("reluflow.margins.one_signed.bracket", None)
+    assert one_signed_margins(D2, 0.5, decide=True).holds is False

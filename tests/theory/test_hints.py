@@ -47,6 +47,22 @@ def test_every_hint_is_true(seed, shift, slope):
             assert all(_ON_DATA.match(condition.name) for condition in now[name].failing)
 
 
+@given(seed=st.integers(0, 10**6), slope=st.sampled_from([0.0, 0.1, 0.6]))
+@settings(deadline=None, max_examples=8)
+def test_no_hint_is_missing(seed, slope):
+    """What the claims, asked in full of the centred data, say applies there and not here, is in a hint."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1, 1], 7)
+    X = y[:, None] * np.array([1.0, 0.5, 0.2]) + 0.4 * rng.normal(size=(7, 3)) + rng.normal(size=3)
+    problem = rf.as_problem(X, y, width=8, slope=slope, log_scale=-20.0)
+    now = {finding.claim: finding for finding in rf.check(problem)}
+    then = {finding.claim: finding.applies for finding in rf.check(problem.replace(data=problem.data.centered()))}
+    fails = [one for one in now.values() if one.applies is False]
+    by_data = [one.claim for one in fails if all(_ON_DATA.match(condition.name) for condition in one.failing)]
+    (listed,) = [set(hint.claims) for hint in hints(problem) if hint.preparation == {"center": True}] or [set()]
+    assert listed == {name for name in by_data if then[name] is True}
+
+
 def test_repeated_points():
     data, how = rf.example("EX1").data, {"width": 20, "log_scale": -9.0}
     first = hints(data.subset([0, 1, 0, 2, 3]), **how)[0]

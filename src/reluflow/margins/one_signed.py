@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..problem import Dataset, check_time, require_dataset
+from ..problem import Dataset, NotSeparable, Stopped, Undecided, check_time, require_dataset
 from .global_ import bracket, global_max_margin
 from .one_neuron import OneNeuron, one_neuron
 
@@ -79,7 +79,7 @@ def _word(holds: bool | None) -> str:
     return {True: "holds", False: "fails", None: "undecided"}[holds]
 
 
-def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedMargins:
+def one_signed_margins(data: Dataset, slope: float, sign: int = 1, *, decide: bool = False) -> OneSignedMargins:
     r"""Decide whether neurons of the other sign stay out of the one-neuron limit.
 
     With :math:`x_i^+ = x_i` where :math:`y_i = 1` and :math:`\alpha x_i` elsewhere, let :math:`w^+, \gamma^+, S^+` be
@@ -102,6 +102,8 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
         1 the values equal the threshold, and the assumptions fail.
     sign : {1, -1}
         Output sign of the neuron that survives.
+    decide : bool
+        Find out whether the assumptions hold and no more: ``value`` and ``star`` are only as close as that takes.
 
     Examples
     --------
@@ -117,17 +119,38 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1) -> OneSignedM
     if one_class:  # both minima are at the dual of the maximum margin, with u = -w
         exact = 0.5 * alpha * neuron.gamma
         value = star = Bounds(exact * (1 - _ROUNDING), exact * (1 + _ROUNDING))
+    elif decide:
+        value, star = _compared(sub, neuron, threshold)
     else:
-        found = global_max_margin(sub, alpha, signs=-neuron.sign)
-        value = Bounds(found.lower, found.upper)
-        star = _star(sub, neuron)
-        star = Bounds(max(star.lower, value.lower), star.upper)
+        value, star = _value(sub, neuron), _star(sub, neuron)
+    star = Bounds(max(star.lower, value.lower), star.upper)
     if alpha == 1.0:  # a linear neuron may change both its signs: equal to the threshold
         return OneSignedMargins(neuron, value, star, False, False, one_class)
     return OneSignedMargins(neuron, value, star, value.below(threshold), star.below(threshold), one_class)
 
 
-def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
+def _compared(sub: Dataset, neuron: OneNeuron, threshold: float) -> tuple[Bounds, Bounds]:
+    """Bound both values as closely as it takes to compare them with the threshold; the starred one is the larger."""
+    try:  # a single neuron is a network, too, and often enough
+        alone = 0.5 * one_neuron(sub, neuron.slope, -neuron.sign).gamma
+    except (NotSeparable, Undecided) as error:
+        if isinstance(error, Stopped):
+            raise
+        alone = 0.0
+    if alone >= threshold * (1 + _GAP):
+        return Bounds(alone, np.inf), Bounds(alone, np.inf)
+    value = _value(sub, neuron, threshold)
+    fails = value.below(threshold) is False
+    return value, Bounds(value.lower, np.inf) if fails else _star(sub, neuron, threshold)
+
+
+def _value(sub: Dataset, neuron: OneNeuron, decide: float | None = None) -> Bounds:
+    """Bound the best margin of networks of the other sign, or compare it with ``decide``."""
+    found = global_max_margin(sub, neuron.slope, signs=-neuron.sign, decide=decide)
+    return Bounds(found.lower, found.upper)
+
+
+def _star(sub: Dataset, neuron: OneNeuron, decide: float | None = None) -> Bounds:
     """Bound the starred value: free multiples of the points across w hold the weights to the maximum-margin dual."""
     signed = sub.y[:, None] * neuron.points[neuron.support]
     across = signed - np.outer(signed @ neuron.w, neuron.w)
@@ -135,7 +158,8 @@ def _star(sub: Dataset, neuron: OneNeuron) -> Bounds:
     basis = right[size > _SPANNED * np.linalg.norm(signed, axis=1).max()].T
     scale = float(2.0 ** np.round(np.log2(np.median(sub.norms))))
     held = signed @ basis / scale, neuron.weights[neuron.support]
-    found = bracket(sub.X / scale, sub.y, neuron.slope, (-float(neuron.sign),), _PATTERNS, _GAP, _ROUNDS, held)
+    sign, wanted = -float(neuron.sign), None if decide is None else decide / scale
+    found = bracket(sub.X / scale, sub.y, neuron.slope, (sign,), _PATTERNS, _GAP, _ROUNDS, held, wanted)
     if found.stopped == "interrupted":
         raise KeyboardInterrupt
     check_time("comparing the margins of one-signed networks")

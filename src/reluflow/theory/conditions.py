@@ -468,7 +468,7 @@ def game(facts: Facts, sign: int) -> OneSignedMargins | None:
     mixed = (facts.data.y[neuron.support] != sign).any()
     if mixed and neuron.support.size * facts.data.d > _GAME:
         return None
-    return one_signed_margins(facts.data, facts.net.slope, sign)
+    return one_signed_margins(facts.data, facts.net.slope, sign, decide=facts.verdicts_only)
 
 
 def outside(facts: Facts, sign: int, star: bool) -> Condition:

@@ -37,14 +37,20 @@ class Facts:
     >>> facts = Facts(Problem(data, Network.balanced([[1, 0], [-1, 1]], [1, -1], log_scale=-9)))
     >>> facts.groups.plus, facts.groups.minus
     (array([0]), array([1]))
+
+    Parameters
+    ----------
+    problem : Problem
+    verdicts_only : bool
+        Searches may end when a verdict stands; the numbers they show are only as close as that takes.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, *, verdicts_only: bool = False) -> None:
         if not isinstance(problem, Problem):
             raise ProblemError(
                 f"theory needs a Problem, not {type(problem).__name__}; build one with Problem(data, net)."
             )
-        self.problem = problem
+        self.problem, self.verdicts_only = problem, verdicts_only
         self._memory: dict[Hashable, Any] = {}
 
     @staticmethod

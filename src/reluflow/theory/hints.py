@@ -74,7 +74,7 @@ def hints(problem: Problem | Facts) -> tuple[Hint, ...]:
         if not open_:
             break
         net = facts.net if changed.d == data.d else _with_input(facts.net)
-        after = Facts(facts.problem.replace(data=changed, net=net))
+        after = Facts(facts.problem.replace(data=changed, net=net), verdicts_only=True)
         helped = [one for one in open_ if finding_of(one, after).applies is True]
         open_ = [one for one in open_ if one not in helped]
         if helped:

@@ -133,6 +133,40 @@ def test_larger_separable_data(n, d, slope):
     assert np.abs(F).max() <= best.upper
 
 
+@settings(deadline=None, max_examples=12)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([0.1, 0.5]), st.sampled_from([None, 1]),
+    st.sampled_from([0.3, 0.9, 0.999, 1.001, 1.1, 2.0]),
+)  # fmt: skip
+def test_an_early_stop_decides_as_the_whole_search(seed, d, slope, signs, factor):
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=d)
+    X = rng.normal(size=(10, d))
+    data = Dataset(X + 0.3 * np.sign(X @ w)[:, None] * w, np.sign(X @ w))
+    whole = global_max_margin(data, slope, signs)
+    assert whole.exact
+    assert whole.lower > 0  # one neuron does it
+    found = global_max_margin(data, slope, signs, decide=factor * whole.lower)
+    assert (found.upper < factor * whole.lower) is (factor > 1)
+    assert (found.lower >= factor * whole.lower) is (factor < 1)
+    assert found.lower <= whole.upper
+    assert found.upper >= whole.lower
+    assert found.iterations <= whole.iterations
+
+
+def test_an_early_stop_is_early():
+    rng = np.random.default_rng(1)
+    data = Dataset(rng.normal(size=(40, 20)), rng.choice([-1, 1], 40))
+    whole = global_max_margin(data, 0.5)
+    for factor in (0.1, 100.0):
+        found = global_max_margin(data, 0.5, decide=factor * whole.lower)
+        assert found.iterations < whole.iterations
+        assert not found.exact
+        assert not found.stopped
+    near = global_max_margin(data, 0.5, decide=whole.lower * (1 - 1e-7))
+    assert near.lower >= whole.lower * (1 - 1e-7)
+
+
 def test_a_small_budget_still_gives_a_bracket():
     rng = np.random.default_rng(1)
     data = Dataset(rng.normal(size=(40, 20)), rng.choice([-1, 1], 40))

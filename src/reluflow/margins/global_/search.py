@@ -68,13 +68,15 @@ def bracket(
     tol: float,
     rounds: int,
     held: tuple[Array, Array] | None = None,
+    decide: float | None = None,
 ) -> Bracket:
     """Close in on the best margin from both sides. ``tol`` is relative; tighter is aimed for.
 
-    ``held`` restricts the weights: a matrix E with ``weights @ E = 0``, and weights that satisfy it.
+    ``held`` restricts the weights: a matrix E with ``weights @ E = 0``, and weights that satisfy it. The search ends as
+    soon as the bounds tell whether the margin is below ``decide``.
     """
     E, known = (np.zeros((len(y), 0)), None) if held is None else held
-    state = Search(X, y, slope, signs, E, budget)
+    state = Search(X, y, slope, signs, E, budget, decide)
     stopped: Literal["", "patterns", "time", "interrupted"] = ""
     try:
         close_in(state, tol, rounds, known)
@@ -83,7 +85,7 @@ def bracket(
         stopped = "time"
     except KeyboardInterrupt:
         stopped = "interrupted"
-    if not state.closed(tol) and state.last is not None:
+    if not state.closed(tol) and not state.decided() and state.last is not None:
         if stopped:  # what takes no time: the bound before any branching
             state.budget.use_up()
         index, rows, kappa = state.last
@@ -113,13 +115,19 @@ def close_in(state: Search, tol: float, rounds: int, known: Array | None) -> Non
         state.work.set_all()
         rows, _ = state.work.frame()
         state.prove(rows, known * state.samples.rho)
-    approach(state, rounds)
+    if not state.decided():
+        approach(state, rounds)
     after = 0
-    while state.rounds < rounds and state.budget.left > 0 and after <= 2 and not state.closed(_GOAL) and improve(state):
+    while state.rounds < rounds and state.budget.left > 0 and after <= 2 and not _done(state, _GOAL) and improve(state):
         state.rounds += 1
         after += state.closed(tol)
-    if not state.closed(tol) and state.samples.d == 2 and not state.samples.E.size:
+    if not _done(state, tol) and state.samples.d == 2 and not state.samples.E.size:
         whole_plane(state)
+
+
+def _done(state: Search, tol: float) -> bool:
+    """Whether nothing is left to find out."""
+    return state.decided() or state.closed(tol)
 
 
 def approach(state: Search, rounds: int) -> None:
@@ -140,6 +148,8 @@ def approach(state: Search, rounds: int) -> None:
         state.last = work.index, rows, kappa
         used, before = weights > 0, work.index
         q = state.lower.consider(neurons.U[used] * weights[used][:, None], neurons.s[used], e)
+        if state.decided():
+            return
         best, new = _add_better(state, rows, basis, kappa, value)
         longer = work.add_short(q, value - _SHORT * abs(value))
         new += longer
@@ -194,6 +204,8 @@ def improve(state: Search) -> bool:
         return False
     state.guess = point.value if point.value > _SILENT else None
     q = state.lower.consider(point.V @ basis.T, point.s, point.e)
+    if state.decided():
+        return False
     state.last = work.index, rows, _meant(point.kappa)
     new = neurons.model_crossed(cols, point, rows, work.index, _LIVE)
     best = 0.0
@@ -246,7 +258,7 @@ def certify(state: Search, rows: Rows, basis: Array, point: Point) -> int:
         found = _gains_against(state, rows, basis, candidate, always_prove=cut is None)
         if state.lower.value == 0 and state.upper.value < _NO_MARGIN:
             prove_zero_margin(state, rows, candidate.kappa)
-        if state.closed(_GOAL):
+        if _done(state, _GOAL):
             return 0
         added += add_missing(state, found, basis, candidate)
     return added

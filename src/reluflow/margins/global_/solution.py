@@ -98,6 +98,7 @@ def global_max_margin(
     budget: int = 1_000_000,
     tol: float = 1e-9,
     rounds: int = 100,
+    decide: float | None = None,
     time_limit: float | None = None,
 ) -> GlobalMargin:
     r"""Bracket the supremum of the normalised margin over networks of every width.
@@ -132,6 +133,8 @@ def global_max_margin(
         Relative gap below which the answer counts as exact. Tighter is aimed for.
     rounds : int
         Most rounds of the search.
+    decide : float, optional
+        Stop as soon as the bounds tell whether the margin is below this number, however far apart they are then.
     time_limit : float, optional
         Most seconds to take. The bounds reached by then are returned; ``stopped`` says so.
 
@@ -156,9 +159,11 @@ def global_max_margin(
     require_dataset(data)
     alpha, allowed = check_slope(slope), _check_signs(signs)
     check_effort(budget, tol, rounds)
+    if decide is not None and not (is_number(decide) and np.isfinite(decide)):
+        raise ProblemError(f"decide = {decide!r}: the margin is compared with it, so a finite number is needed.")
     with limited(time_limit):
         try:
-            answer = _bracket(data, alpha, allowed, int(budget), float(tol), int(rounds))
+            answer = _bracket(data, alpha, allowed, int(budget), float(tol), int(rounds), decide)
         except OutOfTime:  # so early that there is only the bound by the shortest sample
             return _nothing(data, alpha, allowed[0], float(tol))
     if answer.stopped == "interrupted":
@@ -170,7 +175,13 @@ def global_max_margin(
 
 
 def _bracket(
-    data: Dataset, alpha: float, allowed: tuple[float, ...], budget: int, tol: float, rounds: int
+    data: Dataset,
+    alpha: float,
+    allowed: tuple[float, ...],
+    budget: int,
+    tol: float,
+    rounds: int,
+    decide: float | None,
 ) -> GlobalMargin:
     # Powers of two change no bit of the points.
     unit = float(2.0 ** np.round(np.log2(np.median(data.norms))))
@@ -181,9 +192,9 @@ def _bracket(
             return GlobalMargin(0.0, bound, _silent(data.d, alpha, allowed[0]), True, weights, 0, "conflict", 0, tol)
     if alpha == 1.0 and (linear := _linear(data, allowed[0], tol)) is not None:
         return linear
-    return _attained(
-        data, alpha, allowed[0], unit, tol, bracket(data.X / unit, data.y, alpha, allowed, budget, tol, rounds)
-    )
+    wanted = None if decide is None else decide / unit
+    found = bracket(data.X / unit, data.y, alpha, allowed, budget, tol, rounds, decide=wanted)
+    return _attained(data, alpha, allowed[0], unit, tol, found)
 
 
 def _attained(data: Dataset, alpha: float, sign: float, unit: float, tol: float, found: Bracket) -> GlobalMargin:

@@ -228,10 +228,22 @@ class Search:
         Vectors and output signs of the best network of fixed directions.
     last : tuple or None
         Samples, rows and weights of the last program: what a bound can be proved from at once.
+    decide : float or None
+        Nothing more is asked than on which side of it the margin is.
     """
 
-    def __init__(self, X: Array, y: Array, slope: float, signs: tuple[float, ...], E: Array, budget: int) -> None:
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        slope: float,
+        signs: tuple[float, ...],
+        E: Array,
+        budget: int,
+        decide: float | None = None,
+    ) -> None:
         self.samples = samples = Samples.of(X, y, slope, signs, E)
+        self.decide = decide
         self.budget = Budget(budget)
         self.lower, self.upper = Lower(samples), Upper(samples)
         self.work, self.neurons = Work(samples), Neurons(samples)
@@ -278,6 +290,13 @@ class Search:
         cells, how = sum(g.cells for g in found), method or max(found, key=lambda g: g.cells).method
         self.upper.offer(value, kappa, self.work.index, cells, how)
         return found
+
+    def decided(self) -> bool:
+        """Whether it was asked on which side of a number the margin is, and the bounds tell."""
+        if self.decide is None:
+            return False
+        unit = self.samples.reference  # multiplied as in the answer, which must say the same to the last bit
+        return self.upper.value * unit < self.decide or self.lower.value * unit >= self.decide
 
     def closed(self, tol: float) -> bool:
         """Whether the bounds agree, relative to the margin or as far as double precision can tell."""
