@@ -62,7 +62,8 @@ class Pairs(Claim):
         for k in range(len(run)):
             check_time("going through the run")
             cosine = run.directions[k] @ units.T
-            active, clear = cosine > on, (np.abs(cosine) > on).all(axis=1) & seen.error.followed(k)
+            active = cosine > on
+            clear = (active | (cosine < -on)).all(axis=1) & seen.error.followed(k)
             if before is not None:
                 stable = steady[k] & clear & before[1] & (active == before[0]).all(axis=1)
                 size, pair, count = _pair_drift(run, k, active, np.flatnonzero(stable))
