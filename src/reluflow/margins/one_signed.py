@@ -112,7 +112,11 @@ def one_signed_margins(data: Dataset, slope: float, sign: int = 1, *, decide: bo
     OneSignedMargins: A.5 holds (0.1118033989 against 0.5), A.5* fails (1.431782106)
     """
     require_dataset(data)
-    neuron = one_neuron(data, slope, sign)
+    return against(data, one_neuron(data, slope, sign), decide=decide)
+
+
+def against(data: Dataset, neuron: OneNeuron, *, decide: bool = False) -> OneSignedMargins:
+    """Compare networks of the other sign with a neuron that is known already; see `one_signed_margins`."""
     alpha, threshold = neuron.slope, 0.5 * neuron.gamma
     sub = data.subset(neuron.support)
     one_class = bool(np.all(sub.y == neuron.sign))

@@ -8,7 +8,8 @@ from math import comb
 
 import numpy as np
 
-from ..margins import MarginSolution, OneSignedMargins, one_neuron, one_signed_margins
+from ..margins import MarginSolution, OneNeuron, OneSignedMargins, one_neuron
+from ..margins.one_signed import against
 from ..problem import Dataset, NotSeparable, Stopped, Undecided
 from ..problem.types import Array
 from ..sectors import exact_signs, gram_signs, separability_violations
@@ -453,6 +454,12 @@ def longer(facts: Facts, sign: int) -> Condition:
 
 
 @once
+def survivor(facts: Facts, sign: int) -> OneNeuron:
+    """Return the neuron that survives: ``w+, gamma+`` (sign +1) or ``w-, gamma-`` (sign -1)."""
+    return one_neuron(facts.data, facts.net.slope, sign)
+
+
+@once
 def game(facts: Facts, sign: int) -> OneSignedMargins | None:
     """Margins behind LL-A.5 (sign +1) and LL-A.9 (sign -1); None where they are not to be had."""
     if facts.net.slope == 0 or separator(facts) is None:
@@ -460,7 +467,7 @@ def game(facts: Facts, sign: int) -> OneSignedMargins | None:
     if facts.data.X.size > LARGE and spread(facts).holds is False:
         return None
     try:
-        neuron = one_neuron(facts.data, facts.net.slope, sign)
+        neuron = survivor(facts, sign)
     except (NotSeparable, Undecided) as error:
         if isinstance(error, Stopped):
             raise
@@ -468,7 +475,7 @@ def game(facts: Facts, sign: int) -> OneSignedMargins | None:
     mixed = (facts.data.y[neuron.support] != sign).any()
     if mixed and neuron.support.size * facts.data.d > _GAME:
         return None
-    return one_signed_margins(facts.data, facts.net.slope, sign, decide=facts.verdicts_only)
+    return against(facts.data, neuron, decide=facts.verdicts_only)
 
 
 def outside(facts: Facts, sign: int, star: bool) -> Condition:

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from ...dynamics import Measures
-from ...margins import OneNeuron, one_neuron
 from ...problem import Network
 from ...problem.types import Array
 from ..approach import approach
@@ -28,19 +27,14 @@ from ..conditions import (
     separator,
     some_neuron,
     spread,
+    survivor,
     three_hints,
 )
-from ..facts import Facts, once
+from ..facts import Facts
 from .numbers import growth_rates, means
 
 _TEST = "tests/theory/ll/test_claims.py::"
 _EARLY = 1e-3  # outputs up to this leave the forces at their values at zero, to that relative accuracy
-
-
-@once
-def survivor(facts: Facts, sign: int) -> OneNeuron:
-    """Return the neuron that survives: ``w+, gamma+`` (sign +1) or ``w-, gamma-`` (sign -1)."""
-    return one_neuron(facts.data, facts.net.slope, sign)
 
 
 def limit_network(facts: Facts, sign: int) -> Network:
