@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reluflow import Dataset, global_max_margin
+from reluflow import Dataset, ProblemError, global_max_margin
 from reluflow.margins.global_.branch import BoxDistance, furthest
 from reluflow.margins.global_.inner import exact_gain, gains, search_gain
 from reluflow.margins.global_.master import Point, Rows, lift, polish
@@ -165,6 +165,9 @@ def test_an_early_stop_is_early():
         assert not found.stopped
     near = global_max_margin(data, 0.5, decide=whole.lower * (1 - 1e-7))
     assert near.lower >= whole.lower * (1 - 1e-7)
+    for wrong in (np.nan, "0.1", True):
+        with pytest.raises(ProblemError, match="decide"):
+            global_max_margin(data, 0.5, decide=wrong)
 
 
 def test_a_small_budget_still_gives_a_bracket():
