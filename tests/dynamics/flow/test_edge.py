@@ -532,13 +532,13 @@ def test_a_share_that_falls_beside_its_bound_does_not_shorten_steps(share):
     assert abs(run.final.directions[0, 0]) < 1e-10
 
 
-@pytest.mark.parametrize(("reach", "growth"), [(1.0, [1000, 1000, 1000]), (1e-3, [1000, 2000, 2000])])
-def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, growth, monkeypatch):
+@pytest.mark.parametrize(("reach", "dearer"), [(1.0, False), (1e-3, True)])
+def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, dearer, monkeypatch):
     """Crowds that cross one by one end implicit steps again and again; what they brought decides who waits how long."""
     from reluflow.dynamics.flow import march
-    from reluflow.dynamics.flow.phases import Coupled
+    from reluflow.dynamics.flow.phases import DEAR, Coupled
 
-    patience = []
+    patience, taken = [], 1000
 
     def followed(self, phase):
         explicit = isinstance(phase, Coupled)
@@ -547,14 +547,16 @@ def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, grow
             phase.fold, phase.log_time = 10_000.0, max(phase.log_time, 0.0)
         else:
             assert phase.fold == 10_000.0
-            phase.taken, phase.log_time = 100, phase.log_time + reach
+            phase.taken, phase.log_time = taken, phase.log_time + reach
         self.steps += 500 if explicit else phase.taken
         why = "done" if len(patience) == 3 else "time" if explicit else "coupled"
         return march.Reached(phase.state(), phase.log_time, why)
 
     monkeypatch.setattr(march.March, "_follow", followed)
     rf.flow(problem(rf.initialize(2, 4, "balanced", 1.0, seed=0)), {"log_time": 10.0}, progress=False)
-    assert patience == growth
+    later = DEAR * taken if dearer else 1000
+    assert patience == [1000, later, later]
+    assert DEAR * taken > 2000  # else the two are hard to tell apart
 
 
 def test_a_crowd_that_crosses_one_by_one_costs_few_tries_each(monkeypatch):

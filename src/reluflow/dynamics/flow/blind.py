@@ -59,7 +59,7 @@ class Blind:
         self.begun = self.t
 
     def _look(self, y: Array) -> _Look:
-        """What there is to say about a point; the last one is remembered: the end of a step is asked about often."""
+        """Look at a point, once if it is asked about again: the end of a step is, often."""
         if self._seen is None or self._seen[0] is not y:
             self._seen = y, self._looked(y)
         return self._seen[1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,8 +27,16 @@ _REACH = 3.0  # a neuron meets no hyperplane in a step unless this times the way
 _NODES = 7  # moments of a step at which the sides on idle hyperplanes are looked at
 
 
+class Path(Protocol):
+    """The polynomial along which coordinates go in a step, in terms of some differences."""
+
+    def __call__(self, s: float) -> Array: ...
+    def weights(self, s: Any) -> Array: ...
+    def along(self, j: int, normal: Array) -> Array: ...
+
+
 class Coordinates(Protocol):
-    """What a chart of either phase offers here."""
+    """What a chart offers here."""
 
     @property
     def geometry(self) -> Geometry: ...
@@ -73,7 +81,11 @@ class Step:
     y0: Array
     y1: Array
     slopes: Callable[[], tuple[Array, Array]]  # derivatives at both ends
-    dense: Callable[[float], Array]
+    path: Callable[[], Path]
+
+    def dense(self, s: float) -> Array:
+        """Coordinates at some moment of it."""
+        return self.y0 if s == self.t0 else self.y1 if s == self.t1 else self.path()(s)
 
 
 class Watch:
@@ -87,155 +99,205 @@ class Watch:
         self.chart = chart
         self.grazing = grazing  # events that changed nothing: not looked at again in the first step ...
         self.begun: float | None = None  # ... which begins here
-        self.past = (
-            past  # a hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by
-        )
+        # A hyperplane counts as crossed this far behind it, as part of |w|: what steps may be wrong by.
+        self.past = past
         self.near: Array | None = None  # lower bounds of the distances to the nearest hyperplane
-        self.rows = np.empty(0, dtype=np.intp)  # neurons that may have met one in the step looked at last
+        # Of the step looked at last: neurons that may have met a hyperplane, and which of these are idle.
+        self.rows = np.empty(0, dtype=np.intp)
+        self.idle = np.zeros(chart.geometry.faces.m, dtype=bool)
 
     def first(self, step: Step, idle: Flags) -> Happening | None:
         """Find the earliest event of a step, or None."""
-        chart = self.chart
+        chart, self.idle = self.chart, idle
         if chart.geometry.slope == 1.0:
             return None
         V0, V1 = chart.rows(step.y0)[0], chart.rows(step.y1)[0]
         if self.near is None:
-            self.near = _distances(chart, V0, np.arange(len(V0))).min(axis=1, initial=np.inf)
+            self.near = self._distances(V0).min(axis=1, initial=np.inf)
         move = np.linalg.norm(V1 - V0, axis=1)
         rows = self.rows = np.flatnonzero(self.near <= _REACH * move + ON * np.linalg.norm(V1, axis=1))
         if self.begun is None:
             self.begun = step.t0
-        grazing: frozenset[tuple[int, int]] = self.grazing if step.t0 == self.begun else frozenset()
-        found = _first(chart, step, rows, self.past, grazing, idle)
+        z = self._distances(V1, rows)
+        found = self._first(step, z, self.grazing if step.t0 == self.begun else frozenset())
         if found is None:
             self.near = self.near - move
-            if rows.size:
-                self.near[rows] = _distances(chart, V1, rows).min(axis=1, initial=np.inf)
+            self.near[rows] = z.min(axis=1, initial=np.inf)
         return found
 
-    def crossings(self, step: Step, end: float, idle: Flags) -> list[Happening]:
+    def crossings(self, step: Step, end: float) -> list[Happening]:
         """List where idle hyperplanes are crossed from the beginning of a step, just looked at, to some moment of it.
 
         In order of time; two for one that is crossed and crossed back.
         """
         chart, rows = self.chart, self.rows
-        if not rows.size or not idle.any() or not end > step.t0:
+        if not rows.size or not self.idle.any() or not end > step.t0:
             return []
-        faces = np.flatnonzero(idle)
+        faces = np.flatnonzero(self.idle)
         sides, N = chart.pattern.sides[np.ix_(rows, faces)], chart.geometry.faces.normals
-        V0, V1 = chart.rows(step.y0)[0][rows], chart.rows(_at(step, end))[0][rows]
-        reach = _REACH * np.linalg.norm(V1 - V0, axis=1) + self.past * np.linalg.norm(V1, axis=1)
+        V0, V1 = chart.rows(step.y0)[0][rows], chart.rows(step.dense(end))[0][rows]
+        slack = self.past * np.linalg.norm(V1, axis=1)
+        reach = _REACH * np.linalg.norm(V1 - V0, axis=1) + slack
         least = np.minimum(V0 @ N[faces].T * sides, V1 @ N[faces].T * sides)
         js, ks = np.nonzero((sides != 0) & (least < reach[:, None]))
         if not js.size:
             return []
-        pairs, side = np.column_stack([rows[js], faces[ks]]), sides[js, ks].astype(np.float64)
-        times = np.linspace(step.t0, end, _NODES)
-        V = np.array([chart.rows(_at(step, s))[0][pairs[:, 0]] for s in times])
-        z = np.einsum("mkd,kd->km", V, N[pairs[:, 1]]) * side[:, None]
-        slack = self.past * np.linalg.norm(V, axis=2).T
-        found: list[Happening] = []
-        for i in np.flatnonzero((z < -slack).any(axis=1)):
+        times, found = np.linspace(step.t0, end, _NODES), []
+        left = [
+            step.path().along(int(j), float(side) * N[k])
+            for j, k, side in zip(rows[js], faces[ks], sides[js, ks], strict=True)
+        ]
+        z = step.path().weights(times) @ np.array(left).T
+        for i in np.flatnonzero((z < -slack[js]).any(axis=0)):
             on = 1.0  # still on its side
             for m in range(1, _NODES):
-                if on * z[i, m] < -slack[i, m]:
-                    found.append(
-                        Happening(_meets(chart, step, pairs[i], on * side[i], times[m - 1 : m + 1]), *pairs[i])
-                    )
+                if on * z[m, i] < -slack[js[i]]:
+                    clock = _meets(step.path(), on * left[i], float(times[m - 1]), float(times[m]))
+                    found.append(Happening(clock, int(rows[js[i]]), int(faces[ks[i]])))
                     on = -on
         return sorted(found, key=lambda event: event.clock)
 
+    # -- pieces ---------------------------------------------------------------------------------------
 
-def _meets(chart: Coordinates, step: Step, pair: Index, side: float, within: Array) -> float:
-    """When a neuron comes to a hyperplane from one side, between two moments."""
-    j, normal = int(pair[0]), side * chart.geometry.faces.normals[int(pair[1])]
-    lo, hi = (float(s) for s in within)
+    def _distances(self, V: Array, rows: Index | None = None) -> Array:
+        """``side * w . n`` of some neurons; inf on hyperplanes held."""
+        sides = self.chart.pattern.sides if rows is None else self.chart.pattern.sides[rows]
+        z = (V if rows is None else V[rows]) @ self.chart.geometry.faces.normals.T
+        z *= sides
+        z[sides == 0] = np.inf
+        return np.asarray(z)
 
-    def left(s: float) -> float:
-        return float(chart.rows(_at(step, s))[0][j] @ normal)
+    def _behind(self, V: Array, z: Array) -> Index:
+        """List pairs of a neuron and a hyperplane, not idle, that it is behind, with the distances of the rows."""
+        size = np.linalg.norm(V[self.rows], axis=1)[:, None]
+        js, ks = np.nonzero((z < -self.past * size) & ~self.idle)
+        return np.column_stack([self.rows[js], ks])
 
-    return root(left, lo, hi) if left(lo) > 0 else lo
+    def _first(self, step: Step, z: Array, grazing: frozenset[tuple[int, int]]) -> Happening | None:
+        hi, y_hi = step.t1, step.y1
+        inner = self._between(step)
+        if inner is not None:
+            hi, y_hi = inner, step.dense(inner)
+            z = self._distances(self.chart.rows(y_hi)[0], self.rows)
+        found: Happening | None = None
+        for _ in range(60):
+            late = self._overdue(hi, y_hi, z)
+            for pair in grazing:
+                late = late[(late != pair).any(axis=1)]
+            if found is not None:
+                late = late[(late != (found.neuron, found.surface)).any(axis=1)]
+            if not late.size:
+                break
+            found = self._locate(step, late, hi, y_hi)
+            if found.clock <= step.t0:
+                break
+            hi, y_hi = found.clock, step.dense(found.clock)
+            z = self._distances(self.chart.rows(y_hi)[0], self.rows)
+        return found
 
+    def _overdue(self, s: float, y: Array, z: Array) -> Index:
+        """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
+        chart = self.chart
+        V, last = chart.rows(y)
+        late, more = self._behind(V, z), []
+        loose = ~chart.balanced
+        if not chart.geometry.frozen and loose.any():
+            more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs * last < 0))]
+        if chart.pattern.held:
+            rooms = zip(chart.pattern.held, self._rooms(s, y), strict=True)
+            more += [(chart.pattern.first(g), -2) for g, room in rooms if room < 0]
+        return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
 
-def _at(step: Step, s: float) -> Array:
-    return step.y0 if s == step.t0 else step.y1 if s == step.t1 else step.dense(s)
-
-
-def _distances(chart: Coordinates, V: Array, rows: Index, idle: Flags | None = None) -> Array:
-    """``side * w . n`` of some neurons; inf on hyperplanes held, or idle."""
-    sides = chart.pattern.sides[rows]
-    z = V[rows] @ chart.geometry.faces.normals.T
-    z *= sides
-    z[sides == 0] = np.inf
-    if idle is not None:
-        z[:, idle] = np.inf
-    return np.asarray(z)
-
-
-def _first(
-    chart: Coordinates, step: Step, rows: Index, past: float, grazing: frozenset[tuple[int, int]], idle: Flags
-) -> Happening | None:
-    hi, y_hi = step.t1, step.y1
-    inner = _between(chart, step, rows, past, idle)
-    if inner is not None:
-        hi, y_hi = inner, step.dense(inner)
-    found: Happening | None = None
-    for _ in range(60):
-        late = _overdue(chart, hi, y_hi, rows, past, idle)
-        for pair in grazing:
-            late = late[(late != pair).any(axis=1)]
-        if found is not None:
-            late = late[(late != (found.neuron, found.surface)).any(axis=1)]
-        if not late.size:
-            break
-        found = _locate(chart, step, late, hi, y_hi, past)
-        if found.clock <= step.t0:
-            break
-        hi, y_hi = found.clock, step.dense(found.clock)
-    return found
-
-
-def _overdue(chart: Coordinates, s: float, y: Array, rows: Index, past: float, idle: Flags) -> Index:
-    """List what has happened by this moment: pairs (neuron, hyperplane), (neuron, -1) or (neuron, -2)."""
-    V, last = chart.rows(y)
-    size = np.linalg.norm(V[rows], axis=1)[:, None]
-    js, ks = np.nonzero(_distances(chart, V, rows, idle) < -past * size)
-    late = np.column_stack([rows[js], ks])
-    more: list[tuple[int, int]] = []
-    loose = ~chart.balanced
-    if not chart.geometry.frozen and loose.any():
-        more += [(int(j), -1) for j in np.flatnonzero(loose & (chart.signs * last < 0))]
-    if chart.pattern.held:
-        rooms = _rooms(chart, s, y, past)
-        more += [(chart.pattern.first(g), -2) for g, room in zip(chart.pattern.held, rooms, strict=True) if room < 0]
-    return np.vstack([late, np.array(more, dtype=np.intp)]) if more else late
-
-
-def _between(chart: Coordinates, step: Step, rows: Index, past: float, idle: Flags) -> float | None:
-    """Where inside the step some hyperplane seems to be crossed and crossed back."""
-    if rows.size == 0:
+    def _between(self, step: Step) -> float | None:
+        """Where inside the step some hyperplane seems to be crossed and crossed back."""
+        chart, rows = self.chart, self.rows
+        if rows.size == 0:
+            return None
+        f0, f1 = step.slopes()
+        awake = np.flatnonzero(~self.idle)
+        N, sides = chart.geometry.faces.normals[awake], chart.pattern.sides[np.ix_(rows, awake)]
+        slope0, slope1 = chart.rows(f0)[0][rows] @ N.T * sides, chart.rows(f1)[0][rows] @ N.T * sides
+        js, ks = np.nonzero((slope0 < 0) & (slope1 > 0))
+        if js.size == 0:
+            return None
+        h = step.t1 - step.t0
+        side = sides[js, ks]
+        z0 = np.einsum("id,id->i", chart.rows(step.y0)[0][rows[js]], N[ks]) * side
+        z1 = np.einsum("id,id->i", chart.rows(step.y1)[0][rows[js]], N[ks]) * side
+        d0, d1 = slope0[js, ks] * h, slope1[js, ks] * h
+        x = np.clip(-d0 / np.where(d1 - d0 > 0, d1 - d0, 1.0), 0.0, 1.0)  # where the derivative, if linear, vanishes
+        cubic = (1 + 2 * x) * (1 - x) ** 2 * z0 + x * (1 - x) ** 2 * d0 + x**2 * (3 - 2 * x) * z1 + x**2 * (x - 1) * d1
+        low = (z1 > 0) & (cubic < 1e-3 * np.abs(d0))
+        for at in np.unique(x[low]):
+            t = step.t0 + float(at) * h
+            V = chart.rows(step.dense(t))[0]
+            if self._behind(V, self._distances(V, rows)).size:
+                return t
         return None
-    f0, f1 = step.slopes()
-    awake = np.flatnonzero(~idle)
-    N, sides = chart.geometry.faces.normals[awake], chart.pattern.sides[np.ix_(rows, awake)]
-    slope0, slope1 = chart.rows(f0)[0][rows] @ N.T * sides, chart.rows(f1)[0][rows] @ N.T * sides
-    js, ks = np.nonzero((slope0 < 0) & (slope1 > 0))
-    if js.size == 0:
-        return None
-    h = step.t1 - step.t0
-    side = sides[js, ks]
-    z0 = np.einsum("id,id->i", chart.rows(step.y0)[0][rows[js]], N[ks]) * side
-    z1 = np.einsum("id,id->i", chart.rows(step.y1)[0][rows[js]], N[ks]) * side
-    d0, d1 = slope0[js, ks] * h, slope1[js, ks] * h
-    x = np.clip(-d0 / np.where(d1 - d0 > 0, d1 - d0, 1.0), 0.0, 1.0)  # where the derivative, if linear, vanishes
-    cubic = (1 + 2 * x) * (1 - x) ** 2 * z0 + x * (1 - x) ** 2 * d0 + x**2 * (3 - 2 * x) * z1 + x**2 * (x - 1) * d1
-    low = (z1 > 0) & (cubic < 1e-3 * np.abs(d0))
-    for at in np.unique(x[low]):
-        t = step.t0 + float(at) * h
-        V = chart.rows(step.dense(t))[0]
-        if (_distances(chart, V, rows, idle) < -past * np.linalg.norm(V[rows], axis=1)[:, None]).any():
-            return t
-    return None
+
+    def _rooms(self, s: float, y: Array) -> Array:
+        """Tell what holds the sliding groups; one is held as long as forces may be wrong by what they lack.
+
+        Else it would leave and come back, again and again: beside it the flow is the same, to that.
+        """
+        chart = self.chart
+        return chart.pattern.rooms(chart.pulls(s, y), chart.edge(s, y) + chart.blur(s, y, self.past))
+
+    def _values(self, pairs: Index, s: float, y: Array) -> Array:
+        """Return what is positive before an event and negative after it, for each of some events."""
+        chart = self.chart
+        V, last = chart.rows(y)
+        js, ks = pairs.T
+        rooms: dict[int, float] = {}
+        if (ks == -2).any():
+            rooms = dict(zip(chart.pattern.held, self._rooms(s, y).tolist(), strict=True))
+        plain = np.maximum(ks, 0)
+        out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
+        for i in np.flatnonzero(ks < 0):
+            j = int(js[i])
+            out[i] = chart.signs[j] * last[j] if ks[i] == -1 else rooms[int(chart.pattern.member[j])]
+        return np.asarray(out)
+
+    def _locate(self, step: Step, late: Index, hi: float, y_hi: Array) -> Happening:
+        """Solve for the time of one overdue event: the one that seems to come first."""
+        left, right = self._values(late, step.t0, step.y0), self._values(late, hi, y_hi)
+        lo = np.full(left.size, step.t0)
+        # A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
+        stuck = np.flatnonzero(left <= 0)
+        for k in range(1, 40):
+            if stuck.size == 0:
+                break
+            s = step.t0 + (hi - step.t0) * 2.0**-k
+            now = self._values(late[stuck], s, step.dense(s))
+            clear = stuck[now > 0]
+            lo[clear], left[clear] = s, now[now > 0]
+            stuck = stuck[now <= 0]
+        guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
+        best = int(np.argmin(guess))
+        neuron, surface = (int(x) for x in late[best])
+        begin = float(lo[best])
+        if left[best] <= 0:
+            return Happening(step.t0, neuron, surface)
+        if surface >= 0:
+            normal = self.chart.pattern.sides[neuron, surface] * self.chart.geometry.faces.normals[surface]
+            path = step.path()
+            return Happening(_meets(path, path.along(neuron, normal), begin, hi), neuron, surface)
+
+        def value(s: float) -> float:
+            return float(self._values(late[best : best + 1], s, y_hi if s == hi else step.dense(s))[0])
+
+        return Happening(root(value, begin, hi), neuron, surface)
+
+
+def _meets(path: Path, left: Array, lo: float, hi: float) -> float:
+    """When something that goes along a path falls to zero, between two moments; ``left``: its differences."""
+
+    def value(s: float) -> float:
+        return float(path.weights(s) @ left)
+
+    if not value(lo) > 0:
+        return lo
+    return root(value, lo, hi) if value(hi) < 0 else hi
 
 
 def root(function: Callable[[float], float], lo: float, hi: float) -> float:
@@ -243,56 +305,6 @@ def root(function: Callable[[float], float], lo: float, hi: float) -> float:
     from scipy.optimize import brentq
 
     return float(brentq(function, lo, hi, xtol=1e-15 * (hi - lo) + 1e-300, rtol=8.9e-16, maxiter=500))
-
-
-def _rooms(chart: Coordinates, s: float, y: Array, past: float) -> Array:
-    """Tell what holds the sliding groups; one is held as long as forces may be wrong by what they lack.
-
-    Else it would leave and come back, again and again: beside it the flow is the same, to that.
-    """
-    return chart.pattern.rooms(chart.pulls(s, y), chart.edge(s, y) + chart.blur(s, y, past))
-
-
-def _values(chart: Coordinates, pairs: Index, s: float, y: Array, past: float) -> Array:
-    """Return what is positive before an event and negative after it, for each of some events."""
-    V, last = chart.rows(y)
-    js, ks = pairs.T
-    rooms: dict[int, float] = {}
-    if (ks == -2).any():
-        rooms = dict(zip(chart.pattern.held, _rooms(chart, s, y, past).tolist(), strict=True))
-    plain = np.maximum(ks, 0)
-    out = np.einsum("id,id->i", V[js], chart.geometry.faces.normals[plain]) * chart.pattern.sides[js, plain]
-    for i in np.flatnonzero(ks < 0):
-        j = int(js[i])
-        out[i] = chart.signs[j] * last[j] if ks[i] == -1 else rooms[int(chart.pattern.member[j])]
-    return np.asarray(out)
-
-
-def _locate(chart: Coordinates, step: Step, late: Index, hi: float, y_hi: Array, past: float) -> Happening:
-    """Solve for the time of one overdue event: the one that seems to come first."""
-    left, right = _values(chart, late, step.t0, step.y0, past), _values(chart, late, hi, y_hi, past)
-    lo = np.full(left.size, step.t0)
-    # A neuron that has just crossed a hyperplane, or left one it slid on, is still on it when the step begins.
-    stuck = np.flatnonzero(left <= 0)
-    for k in range(1, 40):
-        if stuck.size == 0:
-            break
-        s = step.t0 + (hi - step.t0) * 2.0**-k
-        now = _values(chart, late[stuck], s, step.dense(s), past)
-        clear = stuck[now > 0]
-        lo[clear], left[clear] = s, now[now > 0]
-        stuck = stuck[now <= 0]
-    guess = np.where(left <= 0, step.t0, lo + (hi - lo) * left / np.where(left > right, left - right, 1.0))
-    best = int(np.argmin(guess))
-    neuron, surface = (int(x) for x in late[best])
-    if left[best] <= 0:
-        return Happening(step.t0, neuron, surface)
-
-    def value(s: float) -> float:
-        y = y_hi if s == hi else _at(step, s)
-        return float(_values(chart, late[best : best + 1], s, y, past)[0])
-
-    return Happening(root(value, float(lo[best]), hi), neuron, surface)
 
 
 @dataclass(frozen=True)

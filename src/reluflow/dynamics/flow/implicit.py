@@ -63,6 +63,7 @@ NOW = np.dtype(
             # of the point looked at last ...
             "speed",
             "log_dt",
+            "reach",
             # ... and of the matrix: time, and where it was differentiated
             "shift",
             "at",
@@ -203,6 +204,9 @@ def _look(world: World, desk: Desk, s: float, y: Floats) -> None:
     now, q, p = desk.now, desk.q, desk.pull
     G, n = world.H.shape
     _neurons(world, desk, s, y)
+    now.reach = 0.0
+    for j in range(desk.a.size):
+        now.reach += desk.factor[j] * abs(desk.a[j]) * math.sqrt(dot(desk.W[j], desk.W[j]))
     _gather(world, desk.factor, desk.a, desk.W, desk.M)
     product_along(desk.M[:G], world.X, desk.Z[:G])
     for i in range(n):

@@ -18,7 +18,6 @@ effect on any neuron, are left out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -106,10 +105,6 @@ class LateChart:
     def _area(self) -> Array:
         with np.errstate(under="ignore"):
             return np.asarray(np.exp(2 * self.unit))
-
-    def _factor(self, s: float) -> Array:
-        """Return what turns products of rows into ``a_j w_j`` at the real scale."""
-        return np.asarray(self._area * math.exp((1.0 if self.geometry.frozen else 2.0) * self.decay * s))
 
     def tau(self, s: float, y: Array) -> float:
         """Log t."""
@@ -229,9 +224,7 @@ class LateChart:
 
     def edge(self, s: float, y: Array) -> float:
         """Part of the forces that may be rounding."""
-        V, out = self.neurons(s, y)
-        sizes = self._factor(s) * np.abs(out) * np.linalg.norm(V, axis=1)
-        return edge_of(float(sizes.sum() * self.geometry.problem.data.norms.max()))
+        return edge_of(self.pull(s, y).reach * float(self.geometry.problem.data.norms.max()))
 
     def blur(self, s: float, y: Array, tol: float) -> float:
         """Part of the forces that may be wrong by what steps are: margins of 10^5 are exponents."""

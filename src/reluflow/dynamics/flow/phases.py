@@ -7,6 +7,7 @@ in a logarithmic clock, so that log t = 10^6 takes no longer than t = 10, and be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -451,7 +452,7 @@ class Late:
         atol = tolerances(self.chart, self.s, self.y, self.tol)
         self.solver = Solver(self.chart.field, self.s, self.bound, self.y, atol, self.first)
         grazing = frozenset((int(self.chart.who[:j].sum()), k) for j, k in self.grazed if self.chart.who[j])
-        self.watch = Watch(self.chart, self.tol, grazing)
+        self.watch = Watch(self.chart, self.chart.finer(self.s, self.y, self.tol), grazing)
         return None
 
     def step(self, goal: Goal, most: int) -> Moved:  # noqa: ARG002
@@ -498,11 +499,10 @@ class Late:
             end = event.clock
         else:
             event = None
-        crossed = self.watch.crossings(step, end, idle)
+        crossed = self.watch.crossings(step, end)
         if crossed:  # what is crossed must stay idle beyond
             there = self.chart.across([(event.neuron, event.surface) for event in crossed])
-            y = step.y1 if end == step.t1 else step.dense(end)
-            if not there.idle(there.margins(end, y))[[event.surface for event in crossed]].all():
+            if not there.idle(there.margins(end, step.dense(end)))[[event.surface for event in crossed]].all():
                 return self._look(step, stop, np.zeros_like(idle))
         return event, crossed
 
@@ -557,27 +557,20 @@ class Late:
                 "cannot be met there; what was found so far is kept, and a larger rtol may help."
             )
         t1, y1 = solver.t, solver.y
-        dense: list[Any] = []
-
-        def at(s: float) -> Array:
-            if not dense:
-                dense.append(solver.dense())
-            return np.asarray(dense[0](s))
-
         first, self._slope = self._slope, None
 
         def slopes() -> tuple[Array, Array]:
             self._slope = field.rate(t1, y1)  # where the next step begins
             return field.rate(t0, y0) if first is None else first, self._slope
 
-        return Step(t0, t1, y0, y1, slopes, at)
+        return Step(t0, t1, y0, y1, slopes, cache(solver.path))
 
     def _stop(self, step: Step, goal: Goal) -> tuple[float, float] | None:
         """Where in a step a goal is reached, and at which log time: at exactly the one aimed at, if it was that."""
         problem, here = self.geometry.problem, self.chart
 
         def gaps(s: float) -> list[float]:
-            y = step.y1 if s == step.t1 else step.y0 if s == step.t0 else step.dense(s)
+            y = step.dense(s)
             found = [goal.log_time - here.tau(s, y)]
             if np.isfinite(goal.log_loss) or np.isfinite(goal.margin):
                 q = here.margins(s, y)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,12 +16,16 @@ _CAREFUL = 1e-2  # part of the time in which the neurons would change by themsel
 
 
 class Pull(NamedTuple):
-    """Margins, forces of the samples (summing to one with the clock ``norm``), their common factor, log dt/du."""
+    """Margins, forces of the samples (summing to one with the clock ``norm``), their common factor, log dt/du.
+
+    And the sum of the sizes of the neurons, which margins are made of.
+    """
 
     q: Array
     p: Array
     speed: float
     log_dt: float
+    reach: float
 
 
 class Room:
@@ -71,8 +74,8 @@ class Field:
         if self._seen is None or self._seen[0] != s or self._seen[1] is not y:
             self._ask(LOOK, s, y)
             desk = self.room.desk
-            now = desk.now
-            self._seen = s, y, Pull(desk.q.copy(), desk.pull.copy(), float(now.speed), float(now.log_dt))
+            told = (float(getattr(desk.now, name)) for name in ("speed", "log_dt", "reach"))
+            self._seen = s, y, Pull(desk.q.copy(), desk.pull.copy(), *told)
         return self._seen[2]
 
     def rate(self, s: float, y: Array) -> Array:
@@ -146,13 +149,30 @@ class Solver:
         """Rows of the products that a matrix is made of."""
         return max(self.field.room.desk.W.shape[0], *(field.world.owner.size for field in (self.field, self._then)))
 
-    def dense(self) -> Callable[[float], Array]:
+    def path(self) -> Path:
         """Return the polynomial along which the last step went."""
-        now, order = self.now, int(self.now.order)
-        t, h, D = float(now.t), float(now.h), self.field.room.desk.D[: order + 1].copy()
-        before, over = t - h * np.arange(order), h * (1 + np.arange(order))
+        order = int(self.now.order)
+        return Path(float(self.now.t), float(self.now.h), self.field.room.desk.D[: order + 1].copy())
 
-        def at(s: float) -> Array:
-            return np.asarray(D[0] + np.cumprod((s - before) / over) @ D[1:])
 
-        return at
+class Path(NamedTuple):
+    """A polynomial through the ends of steps of length h, the last at t, by its backward differences there."""
+
+    t: float
+    h: float
+    D: Array  # (order + 1, N)
+
+    def weights(self, s: Any) -> Array:
+        """Multiples of the differences that give the value at s; a row for each of several."""
+        k = np.arange(len(self.D) - 1)
+        steps = ((np.asarray(s) - self.t)[..., None] + self.h * k) / (self.h * (1 + k))
+        return np.concatenate([np.ones((*steps.shape[:-1], 1)), np.cumprod(steps, axis=-1)], axis=-1)
+
+    def __call__(self, s: float) -> Array:
+        """Value at s."""
+        return np.asarray(self.weights(s) @ self.D)
+
+    def along(self, j: int, normal: Array) -> Array:
+        """Return the differences of the component of neuron j along a normal."""
+        d = normal.size
+        return np.asarray(self.D[:, j * (d + 1) : j * (d + 1) + d] @ normal)
