@@ -306,7 +306,10 @@ def _linearize(world: World, desk: Desk, s: float, y: Floats) -> bool:
     """Differentiate the field at a point, unless it is beyond doubles there: a trial step may have gone anywhere."""
     now = desk.now
     _look(world, desk, s, y)
-    if not math.isfinite(now.speed) or not math.isfinite(now.log_dt):
+    total = now.speed + now.log_dt
+    for i in range(desk.pull.size):
+        total += abs(desk.pull[i])
+    if not math.isfinite(total):
         return False
     _forces(world, desk)
     put(1.0, desk.a, desk.b)

@@ -54,7 +54,7 @@ DEAR = 7.0  #: explicit steps that cost as much as an implicit one: 1 to 7 were 
 _CROWDED, _BUSY = 30.0, 0.5
 #: From this rounding of velocities on steps become short, and it is looked whether points rest in balance, every so
 #: many steps; beyond so many times the tolerance nothing can be followed.
-_NOISE, _LOOKS, _DROWNED = 1e-8, 20, 100.0
+_NOISE, _LOOKS, _DROWNED = 1e-8, 50, 100.0
 _TRIAL = 100  # implicit steps on data that are not fitted, from which on they must have been worth it, too
 _PINNED = 100.0  # log of how much a neuron has shrunk when it must be exactly on its ray against the force ...
 _STRAIGHT = 1e-12  # ... and what part of its velocity may lead aside

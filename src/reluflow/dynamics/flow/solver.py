@@ -33,7 +33,7 @@ class Room:
 
     def __init__(self, p: int, d: int, n: int, size: int) -> None:
         self.shape = p, d, n, size
-        now = np.zeros(1, NOW).view(np.recarray)[0]
+        now = np.zeros(1, NOW)[0]
         shapes = dict.fromkeys(("W", "M", "F", "V", "force"), (p, d))
         shapes |= dict.fromkeys(("a", "factor", "mass", "b", "units", "inv"), (p,))
         shapes |= dict.fromkeys(("q", "pull", "p", "bend", "alone"), (n,))
@@ -51,7 +51,7 @@ class Room:
         arrays = {name: np.empty(size) for name, size in sizes.items()}
         self.matrix = Matrix(**arrays, pivots=np.zeros(k, np.int64))
         self.held_matrix = Held(self.matrix)
-        self.desk.now.room, self.rows = k, rows
+        self.desk.now["room"], self.rows = k, rows
 
 
 class Field:
@@ -74,7 +74,7 @@ class Field:
         if self._seen is None or self._seen[0] != s or self._seen[1] is not y:
             self._ask(LOOK, s, y)
             desk = self.room.desk
-            told = (float(getattr(desk.now, name)) for name in ("speed", "log_dt", "reach"))
+            told = (float(desk.now[name]) for name in ("speed", "log_dt", "reach"))
             self._seen = s, y, Pull(desk.q.copy(), desk.pull.copy(), *told)
         return self._seen[2]
 
@@ -92,7 +92,7 @@ class Solver:
         self.now = field.room.desk.now
         if step is None:  # at log t = 10^6 an explicit trial step, from which one could choose, overflows
             step = _CAREFUL / (1.0 + float(np.abs(field.rate(s, y)).max()))
-        self.now.h, self.now.bound = min(step, 0.5 * (bound - s)), bound
+        self.now["h"], self.now["bound"] = min(step, 0.5 * (bound - s)), bound
         self.allow(atol)
         self._perform(BEGIN, s, y)
 
@@ -103,12 +103,12 @@ class Solver:
     @property
     def t(self) -> float:
         """The clock."""
-        return float(self.now.t)
+        return float(self.now["t"])
 
     @property
     def h(self) -> float:
         """Length of the next step."""
-        return float(self.now.h)
+        return float(self.now["h"])
 
     @property
     def y(self) -> Array:
@@ -121,9 +121,9 @@ class Solver:
 
     def enter(self, field: Field) -> None:
         """Go on along another field, one that differs from this by idle sides alone."""
-        if self.now.fresh:
+        if self.now["fresh"]:
             self._then = self.field
-        self.field, self.now.fresh = field, 0
+        self.field, self.now["fresh"] = field, 0
 
     def step(self) -> bool:
         """Take a step; False if it would have to be shorter than rounding."""
@@ -131,15 +131,15 @@ class Solver:
 
         room = self.field.room
         if self._rows() > room.rows:
-            self.now.room = 0
+            self.now["room"] = 0
         while True:
             check_time("following the flow")  # many may be tried before one is taken
-            why = self._perform(ADVANCE, self.now.t, room.desk.y)
+            why = self._perform(ADVANCE, self.now["t"], room.desk.y)
             if why == ROOM:
                 groups, d = room.desk.W.shape
-                room.make(int(_SPARE * self.now.k) + 1, groups, self._rows(), d)
+                room.make(int(_SPARE * self.now["k"]) + 1, groups, self._rows(), d)
             elif why == FACTOR:
-                k, matrix = int(self.now.k), room.matrix
+                k, matrix = int(self.now["k"]), room.matrix
                 A = matrix.A[: k * k].reshape(k, k)
                 _, matrix.pivots[:k], _ = dgetrf(A.T, overwrite_a=True)  # in place: of the transpose
             else:
@@ -151,8 +151,8 @@ class Solver:
 
     def path(self) -> Path:
         """Return the polynomial along which the last step went."""
-        order = int(self.now.order)
-        return Path(float(self.now.t), float(self.now.h), self.field.room.desk.D[: order + 1].copy())
+        order = int(self.now["order"])
+        return Path(float(self.now["t"]), float(self.now["h"]), self.field.room.desk.D[: order + 1].copy())
 
 
 class Path(NamedTuple):
