@@ -477,9 +477,12 @@ class Late:
         solver.allow(tolerances(here, step.t1, step.y1, self.tol))
         stop = self._stop(step, goal)
         idle = here.idle(q) & here.idle(here.margins(step.t1, step.y1))
-        event, crossed = self._look(step, stop, idle)
+        event, crossed, there = self._look(step, stop, idle)
         self.busy += _MEMORY * ((event is not None) - self.busy)
-        changes = self._cross(crossed, step, goal)
+        changes = self._told(crossed, step, goal)
+        if crossed:  # the solver need not notice
+            self.chart = self.watch.chart = there
+            solver.enter(there.field)
         if event is not None:
             moved = self._pass(event, step, goal)
             return moved._replace(changes=changes + moved.changes)
@@ -491,23 +494,23 @@ class Late:
 
     def _look(
         self, step: Step, stop: tuple[float, float] | None, idle: Flags
-    ) -> tuple[Happening | None, list[Happening]]:
-        """Find the event that ends a step before it stops, if there is one, and idle hyperplanes crossed until then."""
+    ) -> tuple[Happening | None, list[Happening], LateChart]:
+        """Find the event that ends a step before it stops, if any; idle hyperplanes crossed; the chart beyond them."""
         event = self.watch.first(step, idle)
         end = step.t1 if stop is None else stop[0]
         if event is not None and event.clock < end:
             end = event.clock
         else:
             event = None
-        crossed = self.watch.crossings(step, end)
+        crossed, there = self.watch.crossings(step, end), self.chart
         if crossed:  # what is crossed must stay idle beyond
             there = self.chart.across([(event.neuron, event.surface) for event in crossed])
             if not there.idle(there.margins(end, step.dense(end)))[[event.surface for event in crossed]].all():
                 return self._look(step, stop, np.zeros_like(idle))
-        return event, crossed
+        return event, crossed, there
 
-    def _cross(self, crossed: list[Happening], step: Step, goal: Goal) -> list[tuple[float, Change]]:
-        """Go on beyond idle hyperplanes: the solver need not notice."""
+    def _told(self, crossed: list[Happening], step: Step, goal: Goal) -> list[tuple[float, Change]]:
+        """Return the log times and changes of idle hyperplanes crossed."""
         if not crossed:
             return []
         changes, index = [], np.flatnonzero(self.chart.who)
@@ -517,9 +520,6 @@ class Late:
             side[j, k] *= -1
             log_time = min(self.chart.tau(event.clock, step.dense(event.clock)), goal.log_time)
             changes.append((log_time, Change(int(index[j]), k, "activate" if side[j, k] > 0 else "deactivate")))
-        self.chart = self.watch.chart = self.chart.across([(event.neuron, event.surface) for event in crossed])
-        assert self.solver is not None
-        self.solver.enter(self.chart.field)
         return changes
 
     def _go(self, s: float, y: Array, log_time: float) -> None:

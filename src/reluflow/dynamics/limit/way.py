@@ -95,7 +95,7 @@ class Way:
         """Follow the flow to the next stage; False if there is none, or too much work was done."""
         ahead = self._ahead()
         if not ahead:
-            if self.last < TIME_ENOUGH or self._in_balance() or self._tired():
+            if self.last < TIME_ENOUGH or self._in_balance() or self._enough():
                 return False
             self._shrink()
             ahead = self._ahead()
@@ -115,7 +115,7 @@ class Way:
         found = balance(geometry, state)
         return found is not None and found.points.size == geometry.problem.data.n
 
-    def _tired(self) -> bool:
+    def _enough(self) -> bool:
         """Whether the network has been made smaller often enough."""
         return self.rounds >= (_MOST_ROUNDS if self._grows() else _ROUNDS)
 
