@@ -1,12 +1,16 @@
 """The compiled field of the late phase against its definition, and its solver against SciPy's on the same field."""
 
 from dataclasses import replace
+from functools import cache, partial
 
+import numba
 import numpy as np
 import pytest
 from scipy.integrate import BDF
+from scipy.linalg.lapack import dgetrf
 
 import reluflow as rf
+from reluflow.dynamics.flow import implicit
 from reluflow.dynamics.flow.field import Geometry
 from reluflow.dynamics.flow.late import late_chart, tolerances
 from reluflow.dynamics.flow.solver import Solver
@@ -15,7 +19,7 @@ from reluflow.dynamics.flow.state import onto, pattern_of, take
 _LOG_TIME = 3.0
 
 
-def chart_of(seed, clock, slope=0.0, loss="logistic", train="both", balanced=True, slides=False):
+def chart_of(seed, clock, slope=0.0, loss="logistic", train="both", balanced=True, slides=False, stiff=False):
     """Coordinates of a random network; fitted with the clock of the norm."""
     rng = np.random.default_rng(seed)
     n, d, p = 9, 3, 5
@@ -23,6 +27,8 @@ def chart_of(seed, clock, slope=0.0, loss="logistic", train="both", balanced=Tru
     if slides:  # the first neuron, on the hyperplanes of two points
         W[0] = 1.5 * np.cross(X[0], X[1])
     a = rng.choice([-1.0, 1.0], p) * (np.linalg.norm(W, axis=1) if balanced else rng.uniform(0.5, 2.0, p))
+    if stiff and clock == "norm":
+        W, a = 2 * W, 2 * a
     net = rf.Network(W, a, slope)
     y = rng.choice([-1.0, 1.0], n)
     if clock == "norm":
@@ -104,24 +110,109 @@ def test_the_field_is_that_of_the_model(case, clock):
             )
 
 
-def dense(chart, s, y):
-    """Derivative of the field by central differences."""
+def free(chart, s, y, speed=None):
+    """Derivatives with w and a as if they did not know of each other, at a given common factor of the forces.
+
+    That is what the matrix differentiates; how the factor changes with the margins is not stiff.
+    """
+    geometry, problem = chart.geometry, chart.geometry.problem
+    V, last = chart.rows(y)
+    out = chart.signs * np.exp(chart.base.log_a[chart.who] - chart.unit) if geometry.frozen else last
+    grown = np.exp(2 * chart.unit + (1.0 if geometry.frozen else 2.0) * chart.decay * s)
+    H = pattern_slopes(chart)
+    q = geometry.y * ((grown * out) @ (H * (V @ geometry.X.T)))
+    log_g = problem.loss.log_force(q)
+    if chart.clock == "time":
+        p, now = np.exp(log_g + s) * problem.weight, 1.0
+    else:
+        p = np.exp(log_g - np.logaddexp.reduce(log_g))
+        gamma = p @ q * np.exp(-chart.log_size - s)
+        now = np.exp(chart.log_size) / gamma if geometry.frozen else 0.25 / gamma
+    speed = now if speed is None else speed
+    D = speed * (H * (p * geometry.y)) @ geometry.X
+    for j in range(len(V)):
+        N = geometry.faces.normals[chart.pattern.sides[j] == 0]
+        D[j] -= N.T @ np.linalg.lstsq(N.T, D[j], rcond=None)[0] if len(N) else 0.0
+    rows = np.column_stack([out[:, None] * D - chart.decay * V, np.einsum("jd,jd->j", V, D) - chart.decay * last])
+    rows[:, -1] *= not geometry.frozen
+    if chart.clock == "time":
+        return rows.ravel()
+    size = np.exp(s) if geometry.frozen else 1.0
+    dt = speed * size / (problem.weight * np.exp(np.logaddexp.reduce(log_g)))
+    return np.append(rows.ravel(), dt * np.exp(-np.sinh(y[-1])) / np.cosh(y[-1]))
+
+
+def pattern_slopes(chart):
+    """Slopes of the neurons at the samples."""
+    return chart.pattern.H[chart.pattern.member]
+
+
+def dense(rate, s, y):
+    """Derivative of a field by central differences."""
     h = 1e-6
-    columns = [(chart.field.rate(s, y + h * e) - chart.field.rate(s, y - h * e)) / (2 * h) for e in np.eye(y.size)]
-    return np.array(columns).T
+    return np.array([(rate(s, y + h * e) - rate(s, y - h * e)) / (2 * h) for e in np.eye(y.size)]).T
+
+
+@cache
+def linear():
+    """Compiled parts that no step shows by themselves: samples of a matrix, the matrix, a solution with its factors."""
+    noticeable, assemble, solve = implicit._noticeable, implicit._assemble, implicit._solve
+
+    @numba.njit(error_model="numpy")
+    def perform(task, world, desk, matrix, x):
+        if task == 0:
+            return noticeable(world, desk)
+        if task == 1:
+            assemble(world, desk, matrix)
+        else:
+            solve(world, desk, matrix, x)
+        return 0
+
+    return perform
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("clock", ["time", "norm"])
+def test_the_matrix_is_the_derivative_of_the_field(case, clock):
+    """Against differences and a dense solver; steps would converge, slowly, with many a wrong matrix."""
+    for seed in range(3):
+        chart = chart_of(seed, clock, stiff=True, **case)
+        s, y = (0.0 if clock == "norm" else _LOG_TIME), chart.y0
+        now = Solver(chart.field, s, s + 1.0, y, np.ones(y.size), 0.1).now  # differentiates where it begins
+        now["shift"] = c = 0.5
+        world, room, b = chart.field.held, chart.room, np.random.default_rng(0).normal(size=y.size)
+        if chart.geometry.frozen:
+            chart.rows(b)[1][:] = 0.0  # there is nothing in these places
+        k = now["k"] = linear()(0, world, room.held, room.held_matrix, b)
+        assert k >= 2
+        room.make(k, room.rows, room.rows, y.size)
+        linear()(1, world, room.held, room.held_matrix, b)
+        _, room.matrix.pivots[:], _ = dgetrf(room.matrix.A.reshape(k, k).T, overwrite_a=True)
+        assert chart.field.rate(s, y) == pytest.approx(free(chart, s, y), rel=1e-9, abs=1e-9)
+        A = np.eye(y.size) - c * dense(partial(free, chart, speed=chart.pull(s, y).speed), s, y)
+        assert np.abs(A - np.eye(y.size)).max() > 1.0
+        x, want = b.copy(), np.linalg.solve(A, b)
+        linear()(2, world, room.held, room.held_matrix, x)
+        assert x == pytest.approx(want, rel=1e-2, abs=1e-2 * np.abs(want).max())  # what is hardly felt is left out
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("clock", ["time", "norm"])
 def test_steps_are_those_of_a_general_solver_with_a_dense_matrix(case, clock):
-    """SciPy's BDF with differences for the matrix: a wrong term in the structured one would cost steps."""
     chart = chart_of(1, clock, **case)
     s = 0.0 if clock == "norm" else _LOG_TIME
     y, end = chart.y0, s + (0.5 if clock == "norm" else 1.5)
     tol = tolerances(chart, s, y, 1e-8)
     ours = Solver(chart.field, s, end, y, tol, 1e-8)
     theirs = BDF(
-        chart.field.rate, s, y, end, rtol=2.3e-14, atol=tol, jac=lambda s, y: dense(chart, s, y), first_step=1e-8
+        chart.field.rate,
+        s,
+        y,
+        end,
+        rtol=2.3e-14,
+        atol=tol,
+        jac=lambda s, y: dense(chart.field.rate, s, y),
+        first_step=1e-8,
     )
     theirs.newton_tol = 0.01
     counts = [0, 0]
