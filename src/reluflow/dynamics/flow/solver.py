@@ -34,7 +34,7 @@ class Room:
     def __init__(self, p: int, d: int, n: int, size: int) -> None:
         self.shape = p, d, n, size
         now = np.zeros(1, NOW)[0]
-        shapes = dict.fromkeys(("W", "M", "F", "V", "force"), (p, d))
+        shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("W", "M", "F", "V", "force"), (p, d))
         shapes |= dict.fromkeys(("a", "factor", "mass", "b", "units", "inv"), (p,))
         shapes |= dict.fromkeys(("q", "pull", "p", "bend", "alone"), (n,))
         vectors = ("rate", "y", "atol", "predicted", "trial", "psi", "d", "x", "push")
@@ -147,7 +147,7 @@ class Solver:
 
     def _rows(self) -> int:
         """Rows of the products that a matrix is made of."""
-        return max(self.field.room.desk.W.shape[0], *(field.world.owner.size for field in (self.field, self._then)))
+        return max(len(self.field.room.desk.W), *(len(field.world.owner) for field in (self.field, self._then)))
 
     def path(self) -> Path:
         """Return the polynomial along which the last step went."""
