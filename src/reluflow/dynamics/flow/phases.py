@@ -33,7 +33,7 @@ _IDLE = 33.0  # in a time e^-this of the present scale of change nothing changes
 _LAST_LATE = 1e10  # largest log t
 _LAST_LOG = 650.0  # e^this still fits, for the clock of unfitted data
 #: What implicit steps cost in explicit ones: all the way to the goal, and each event on the way, where they begin anew.
-_WHOLE, _EVENT = 100.0, 25.0
+_WHOLE, _EVENT = 300.0, 75.0
 _AGED = 15.0  # log t from which fitted data are always followed implicitly
 #: Explicit steps for an e-fold of time that are many, at a tolerance of 1e-6 and above; at finer ones implicit steps,
 #: of order 5, are more as well.
@@ -49,7 +49,7 @@ LONG = 0.1
 _TAUT = 0.03  # pull of a spring, of all others, that an error of a step may make
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
-DEAR = 7.0  #: explicit steps that cost as much as an implicit one: 1 to 7 were seen, most in small problems
+DEAR = 20.0  #: explicit steps that an implicit one may cost: 1 to 7 were seen; less would let both alternate
 #: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
 _CROWDED, _BUSY = 30.0, 0.5
 #: From this rounding of velocities on steps become short, and it is looked whether points rest in balance, every so
