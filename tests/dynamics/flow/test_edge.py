@@ -538,7 +538,7 @@ def test_implicit_steps_are_tried_again_soon_where_they_were_cheaper(reach, dear
     from reluflow.dynamics.flow import march
     from reluflow.dynamics.flow.phases import DEAR, Coupled
 
-    patience, taken = [], 1000
+    patience, taken = [], 200
 
     def followed(self, phase):
         explicit = isinstance(phase, Coupled)
