@@ -32,7 +32,7 @@ def sequence(run: rf.Trajectory) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.2])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(4))
 def test_crossed_within_steps_or_one_by_one_is_the_same(seed, slope, monkeypatch):
     problem = many_points(seed, slope)
     quick = follow(problem, 2000.0)

@@ -160,6 +160,6 @@ def test_a_network_at_rest_is_not_made_smaller_for_ever():
     found = rf.limit(problem, optimum=False, rtol=1e-6)
     assert found.kind == "rest"
     # A small neuron shrinks on a ray against its force: descent in steps of 0.01 turns it off, and goes on from there.
-    descent = rf.descend(problem, step=0.005, steps=100_000, record=2, progress=False)
+    descent = rf.descend(problem, step=0.002, steps=400_000, record=2, progress=False)
     assert descent.loss[-1] == pytest.approx(found.loss_floor, rel=1e-3)
     assert descent.loss[-1] > found.loss_floor
