@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, dot, jit, put
+from ..early.state import Floats, add, add_four, dot, dot_four, jit, put, put_four
+from .passes import count_held, count_near, kinks_behind
 from .roots import column_about, first_root, shift_vectors, value
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def new_came(p: int, m: int, d: int) -> Came:
 
 @jit
 def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
-    """``sum_k weights_k rows_k`` over the first n, of which there is one."""
+    """``sum_k weights_k rows_k`` over the first n, of which there is one; four at a time, as rows are short."""
     if out.size < _FEW:
         for i in range(out.size):
             v = weights[0] * rows[0, i]
@@ -168,10 +169,33 @@ def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
                 v += weights[k] * rows[k, i]
             out[i] = v
         return
-    put(weights[0], rows[0], out)
-    for k in range(1, n):
-        if weights[k] != 0.0:
-            add(weights[k], rows[k], out)
+    k = 1 + (n - 1) % 4
+    b, c, e = 1 if k > 1 else 0, 2 if k > 2 else 0, 3 if k > 3 else 0
+    put_four(
+        (weights[0], weights[b] if k > 1 else 0.0, weights[c] if k > 2 else 0.0, weights[e] if k > 3 else 0.0),
+        rows[0],
+        rows[b],
+        rows[c],
+        rows[e],
+        out,
+    )
+    while k < n:
+        four = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        add_four(four, rows[k], rows[k + 1], rows[k + 2], rows[k + 3], out)
+        k += 4
+
+
+@jit
+def _convolve(x: Floats, y: Floats, m: int, n: int) -> float:
+    """``sum_k x_{m-k} . y_k`` over the first n."""
+    total, k = 0.0, 0
+    while k + 4 <= n:
+        total += dot_four(x[m - k], x[m - k - 1], x[m - k - 2], x[m - k - 3], y[k], y[k + 1], y[k + 2], y[k + 3])
+        k += 4
+    while k < n:
+        total += dot(x[m - k], y[k])
+        k += 1
+    return total
 
 
 @jit
@@ -184,11 +208,10 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
     power, bend = 1.0, 0.0
     for m in range(TERMS):
         f = step.h / (m + 1)
-        s, n = 0.0, min(m + 1, terms)
+        n = min(m + 1, terms)
+        s = 0.0 if step.frozen else _convolve(T, D, m, n)
         for k in range(n):
             bench.poly[k] = tb[m - k] * f
-            if not step.frozen:
-                s += dot(T[m - k], D[k])
         _combine(bench.poly, D, n, T[m + 1])
         tb[m + 1] = s * f
         size = math.sqrt(dot(T[m + 1], T[m + 1]))
@@ -203,11 +226,17 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
 @jit
 def _move(T: Floats, order: int, x: float, out: Floats) -> None:
     """Value at x of a polynomial with rows as coefficients."""
-    for i in range(out.size):
-        v = T[order, i]
-        for m in range(order - 1, -1, -1):
-            v = v * x + T[m, i]
-        out[i] = v
+    if out.size < _FEW:
+        for i in range(out.size):
+            v = T[order, i]
+            for m in range(order - 1, -1, -1):
+                v = v * x + T[m, i]
+            out[i] = v
+        return
+    put(1.0, T[order], out)
+    for m in range(order - 1, -1, -1):
+        for i in range(out.size):
+            out[i] = out[i] * x + T[m, i]
 
 
 @jit
@@ -279,12 +308,10 @@ def _candidates(
     step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, bend: float, wide: bool
 ) -> tuple[int, float]:
     """List the faces that may be reached: those near at an end of the piece, and how near that is."""
-    slack = 0.0
-    for k in range(z0.size):
-        if bench.side[k] != 0 and bench.side[k] * z1[k] <= 0.0:
-            slack += abs(step.kink[0, k])
-    slack = math.inf if wide else 1.2 * pull * slack + bend / 8 + 1e-12
+    slack = math.inf if wide else 1.2 * pull * kinks_behind(step.kink[0], bench.side, z1) + bend / 8 + 1e-12
     n, rounding = 0, 64 * _ROUND * math.sqrt(dot(bench.w, bench.w))
+    if count_near(bench.side, z0, z1, slack) == 0:
+        return 0, slack
     for k in range(z0.size):
         s = bench.side[k]
         if s != 0 and (s * z1[k] <= slack or s * z0[k] <= slack):
@@ -616,14 +643,16 @@ def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
     for k in range(step.terms):
         _combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
     add(1.0, crowd.extra[j], bench.D[0])
-    held = 0
     for k in range(bench.side.size):
         bench.side[k] = crowd.sides[j, k]
-        if bench.side[k] == 0:
-            if held >= bench.held.size - 2:
-                return -1
-            bench.held[held] = k
-            held += 1
+    held, many = 0, count_held(bench.side)
+    if many > bench.held.size - 2:
+        return -1
+    if many > 0:
+        for k in range(bench.side.size):
+            if bench.side[k] == 0:
+                bench.held[held] = k
+                held += 1
     came.n[j] = 0
     came.grow[j] = 0.0
     for q in range(3):
@@ -803,8 +832,8 @@ def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: i
     if reach > _STRIDE and held > 0 and _tangent(step, bench, held, crowd.mass[j]):
         reach = length * _strength(bench.P, step.terms)  # what holds it does not move it
     pieces = 1 + int(reach / _STRIDE)
-    for k in range(bench.side.size):
-        bench.z[0, k] = crowd.Z[j, k]
+    if step.watch:
+        put(1.0, crowd.Z[j], bench.z[0])
     for piece in range(pieces):
         if status != THROUGH:
             break
@@ -812,10 +841,9 @@ def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: i
         how = mode
         if mode == 1 and pieces > 1:
             how = 0
-        elif mode == 1:
-            for k in range(bench.side.size):
-                bench.z[1, k] = Z1[j, k]
-        if piece > 0:
+        elif mode == 1 and step.watch:
+            put(1.0, Z1[j], bench.z[1])
+        if piece > 0 and step.watch:
             for k in range(bench.side.size):
                 bench.z[0, k] = dot(bench.w, step.normals[k])
         b, held, at, status = _piece(step, bench, crowd, came, j, b, held, at, end, how)

@@ -128,6 +128,33 @@ def spread(
 
 
 @inner
+def kinks_behind(kink: Floats, sides: Signs, z: Floats) -> float:
+    """Sum the kinks of faces that a neuron is behind."""
+    total = 0.0
+    for k in range(z.size):
+        total += abs(kink[k]) if sides[k] != 0 and sides[k] * z[k] <= 0.0 else 0.0
+    return total
+
+
+@inner
+def count_near(sides: Signs, z0: Floats, z1: Floats, slack: float) -> int:
+    """How many faces are near: most often none is, and that is seen at once."""
+    n = 0
+    for k in range(z0.size):
+        n += 1 if sides[k] != 0 and (sides[k] * z1[k] <= slack or sides[k] * z0[k] <= slack) else 0
+    return n
+
+
+@inner
+def count_held(sides: Signs) -> int:
+    """How many faces hold a neuron."""
+    n = 0
+    for k in range(sides.size):
+        n += 1 if sides[k] == 0 else 0
+    return n
+
+
+@inner
 def follow_log(sides: Signs, face: Ints, side: Signs, n: Ints) -> None:
     """Sides after the events."""
     for j in range(n.size):
