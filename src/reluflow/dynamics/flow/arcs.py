@@ -15,7 +15,7 @@ costs O(K d).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from ...problem.types import Ints, Signs
 from ..early.state import Floats, add, add_four, dot, dot_four, jit, put, put_four
 from .passes import count_held, count_near, kinks_behind
 from .roots import column_about, first_root, shift_vectors, value
-
-if TYPE_CHECKING:
-    from .desk import Desk
 
 TERMS = 20  #: most terms of a Taylor series
 NODES = 10  #: most nodes of the polynomial of the forces
@@ -61,6 +58,20 @@ class Step(NamedTuple):
     frozen: bool
     watch: bool  # whether events are looked for
     bare: bool  # on the negative side of every face nothing pulls
+
+
+class Crowd(NamedTuple):
+    """The neurons at the start of a step: what of a `desk.Desk` a sweep reads. The whole is long to hand on."""
+
+    W: Floats
+    b: Floats
+    excess: Floats
+    tied: Signs
+    sides: Signs
+    Z: Floats
+    F: Floats
+    extra: Floats
+    mass: Floats
 
 
 class Came(NamedTuple):
@@ -637,7 +648,7 @@ def _weigh(bench: Bench, came: Came, j: int, force: Floats, h: float, b: float, 
 
 
 @jit
-def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
+def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
     """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
     put(1.0, crowd.W[j], bench.w)
     for k in range(step.terms):
@@ -735,7 +746,7 @@ def _happen(
 
 @jit
 def _piece(  # long, because what it keeps between events is much, and passing it on would be longer
-    step: Step, bench: Bench, crowd: Desk, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
+    step: Step, bench: Bench, crowd: Crowd, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
 ) -> tuple[float, int, float, int]:
     """Follow a neuron from ``at`` to ``end``, through its events; b, held faces, place and status then.
 
@@ -766,7 +777,9 @@ def _piece(  # long, because what it keeps between events is much, and passing i
             flip = _flipping(bench, order, best, flipped)
             if flip >= 0.0:
                 best = flip
-        best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever), crowd.mass[j])
+        reached = -1
+        if n > 0:
+            best, reached = _reaching(step, bench, n, order, at, best, bend, (jumps, lever), crowd.mass[j])
         flips = flip >= 0.0 and reached < 0
         _move(bench.T, order, best, bench.w)
         if not step.frozen:
@@ -820,7 +833,7 @@ def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
 
 
 @jit
-def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: int, mode: int) -> int:
+def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: int, mode: int) -> int:
     """Take a neuron through a step; how it came through."""
     held = _arrive(step, bench, crowd, came, j)
     b, status, at = crowd.b[j], THROUGH, 0.0
@@ -867,7 +880,7 @@ def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: i
 
 
 @jit
-def sweep(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
+def sweep(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
     """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
     for i in range(who.size):
         how = mode

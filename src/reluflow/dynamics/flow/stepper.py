@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ...problem.types import Ints, Signs
 from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, put
-from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Step, sweep
+from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, sweep
 from .desk import Desk, Fixed, Tape
 from .passes import (
     estimate,
@@ -418,7 +418,8 @@ def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Came, Ints, int]:
 def _sweep(fixed: Fixed, desk: Desk, bench: Bench, part: int, parts: int) -> None:
     """Make the sweep of this stage, for one part of the neurons."""
     step, came, who, mode = _plan(fixed, desk)
-    sweep(step, desk, came, bench, desk.ends, who[part * who.size // parts : (part + 1) * who.size // parts], mode)
+    crowd = Crowd(desk.W, desk.b, desk.excess, desk.tied, desk.sides, desk.Z, desk.F, desk.extra, desk.mass)
+    sweep(step, crowd, came, bench, desk.ends, who[part * who.size // parts : (part + 1) * who.size // parts], mode)
 
 
 @inner
