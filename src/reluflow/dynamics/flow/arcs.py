@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, add_four, dot, dot_four, jit, put, put_four
-from .passes import count_held, count_near, kinks_behind
+from ..early.state import Floats, add, dot, dot_four, jit, put
+from .passes import FEW, combine, count_held, count_near, kinks_behind
 from .roots import column_about, first_root, shift_vectors, value
 
 TERMS = 20  #: most terms of a Taylor series
@@ -40,7 +40,6 @@ _ROUND = 4e-16  # a distance below this part of |w| is rounding
 _WIDER = 1.5  # curvature may grow by this through the events of a piece
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
 _EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
-_FEW = 4  # inputs below which sums stay in registers: a loop costs more than what it does
 _LEAVES = 1e-12  # a multiplier within this part of its bound is on it: for `_leaving` and `_relax` alike
 
 
@@ -88,6 +87,7 @@ class Came(NamedTuple):
     when: Floats  # (p, cap)
     moments: Floats  # (p, 3, d) of the jumps of a w', over the square of the size at the end
     own: Floats  # (p, cap, 3) moments of what an event does to the output of its own face, likewise
+    bend: Floats  # (p,) bound of how far the arc is off the line between its ends; below 0: not to be relied upon
 
 
 class Bench(NamedTuple):
@@ -164,36 +164,11 @@ def new_came(p: int, m: int, d: int) -> Came:
         np.empty((p, cap)),
         np.zeros((p, 3, d)),
         np.empty((p, cap, 3)),
+        np.empty(p),
     )
 
 
 # -- arcs -------------------------------------------------------------------------------------------------
-
-
-@jit
-def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
-    """``sum_k weights_k rows_k`` over the first n, of which there is one; four at a time, as rows are short."""
-    if out.size < _FEW:
-        for i in range(out.size):
-            v = weights[0] * rows[0, i]
-            for k in range(1, n):
-                v += weights[k] * rows[k, i]
-            out[i] = v
-        return
-    k = 1 + (n - 1) % 4
-    b, c, e = 1 if k > 1 else 0, 2 if k > 2 else 0, 3 if k > 3 else 0
-    put_four(
-        (weights[0], weights[b] if k > 1 else 0.0, weights[c] if k > 2 else 0.0, weights[e] if k > 3 else 0.0),
-        rows[0],
-        rows[b],
-        rows[c],
-        rows[e],
-        out,
-    )
-    while k < n:
-        four = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        add_four(four, rows[k], rows[k + 1], rows[k + 2], rows[k + 3], out)
-        k += 4
 
 
 @jit
@@ -223,7 +198,7 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
         s = 0.0 if step.frozen else _convolve(T, D, m, n)
         for k in range(n):
             bench.poly[k] = tb[m - k] * f
-        _combine(bench.poly, D, n, T[m + 1])
+        combine(bench.poly, D, n, T[m + 1])
         tb[m + 1] = s * f
         size = math.sqrt(dot(T[m + 1], T[m + 1]))
         if m >= 1:
@@ -237,7 +212,7 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
 @jit
 def _move(T: Floats, order: int, x: float, out: Floats) -> None:
     """Value at x of a polynomial with rows as coefficients."""
-    if out.size < _FEW:
+    if out.size < FEW:
         for i in range(out.size):
             v = T[order, i]
             for m in range(order - 1, -1, -1):
@@ -315,13 +290,30 @@ def _put_on(bench: Bench, n_held: int) -> None:
 
 
 @jit
+def _slack(step: Step, sides: Signs, z1: Floats, pull: float, bend: float) -> float:
+    """How near a face must be to an end of a piece so that it may be met on the way."""
+    return 1.2 * pull * kinks_behind(step.kink[0], sides, z1) + bend / 8 + 1e-12
+
+
+@jit
+def _calm(step: Step, crowd: Crowd, came: Came, Z1: Floats, j: int) -> bool:
+    """Whether a neuron meets nothing, by where it came to without looking (``Z1``, over its size there)."""
+    if not step.watch:
+        return True
+    if came.bend[j] < 0.0 or (crowd.tied[j] == 0 and not step.frozen) or count_held(crowd.sides[j]) > 0:
+        return False
+    slack = _slack(step, crowd.sides[j], Z1[j], step.h * abs(crowd.b[j]), came.bend[j])
+    return count_near(crowd.sides[j], crowd.Z[j], Z1[j], slack, slack * math.exp(-came.grow[j])) == 0
+
+
+@jit
 def _candidates(
     step: Step, bench: Bench, z0: Floats, z1: Floats, pull: float, bend: float, wide: bool
 ) -> tuple[int, float]:
     """List the faces that may be reached: those near at an end of the piece, and how near that is."""
-    slack = math.inf if wide else 1.2 * pull * kinks_behind(step.kink[0], bench.side, z1) + bend / 8 + 1e-12
+    slack = math.inf if wide else _slack(step, bench.side, z1, pull, bend)
     n, rounding = 0, 64 * _ROUND * math.sqrt(dot(bench.w, bench.w))
-    if count_near(bench.side, z0, z1, slack) == 0:
+    if count_near(bench.side, z0, z1, slack, slack) == 0:
         return 0, slack
     for k in range(z0.size):
         s = bench.side[k]
@@ -652,7 +644,7 @@ def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
     """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
     put(1.0, crowd.W[j], bench.w)
     for k in range(step.terms):
-        _combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
+        combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
     add(1.0, crowd.extra[j], bench.D[0])
     for k in range(bench.side.size):
         bench.side[k] = crowd.sides[j, k]
@@ -768,6 +760,7 @@ def _piece(  # long, because what it keeps between events is much, and passing i
         if n < 0:
             length = end - start
             pull = step.h * abs(b) * length
+            came.bend[j] = bend * length**2
             n, slack = _look_around(step, bench, n_held, order, pull, bend * length**2, length, mode)
         best, left, to = end - at, -1, 0
         if n_held > 0 and step.watch:
@@ -833,8 +826,8 @@ def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
 
 
 @jit
-def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: int, mode: int) -> int:
-    """Take a neuron through a step; how it came through."""
+def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: int, mode: int, unit: float) -> int:
+    """Take a neuron through a step; how it came through. ``unit``: of its row of ``Z1``."""
     held = _arrive(step, bench, crowd, came, j)
     b, status, at = crowd.b[j], THROUGH, 0.0
     if held < 0:
@@ -855,7 +848,7 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: 
         if mode == 1 and pieces > 1:
             how = 0
         elif mode == 1 and step.watch:
-            put(1.0, Z1[j], bench.z[1])
+            put(unit, Z1[j], bench.z[1])
         if piece > 0 and step.watch:
             for k in range(bench.side.size):
                 bench.z[0, k] = dot(bench.w, step.normals[k])
@@ -874,6 +867,8 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: 
                 put(1.0 / (size * size), came.moments[j, q], came.moments[j, q])
             for e in range(came.n[j]):
                 put(1.0 / (size * size), came.own[j, e], came.own[j, e])
+    if pieces > 1:
+        came.bend[j] = -1.0
     put(1.0, bench.w, came.W[j])
     came.b[j], came.status[j], came.end[j] = b, status, at
     return status
@@ -881,8 +876,17 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: 
 
 @jit
 def sweep(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
-    """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`."""
+    """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`.
+
+    ``mode`` 3: as 1, where ``came`` has the paths without events, which most neurons keep; the others are marked there.
+    """
     for i in range(who.size):
-        how = mode
-        while _through(step, crowd, came, bench, Z1, who[i], how) == _BENT:
+        j, how, unit = who[i], mode, 1.0
+        if mode == 3:
+            if _calm(step, crowd, came, Z1, j):
+                continue
+            how, unit = 1, math.exp(came.grow[j])
+        while _through(step, crowd, came, bench, Z1, j, how, unit) == _BENT:
             how = 2
+        if mode == 3:
+            came.bend[j] = -1.0

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from ...problem.types import Ints, Signs
 from ..compiled import Compiled, linked
-from ..early.state import Floats, add, dot
+from ..early.state import Floats, add, add_four, dot, put_four
 from .roots import lagrange
 
+FEW = 4  #: inputs below which sums stay in registers: a loop costs more than what it does
 _STEPS = 8  # places at which the error of the interpolation is averaged
 
 
@@ -91,15 +92,37 @@ def _widened(top: float, A: Singles, out: Floats) -> None:
 
 
 @inner
+def combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
+    """``sum_k weights_k rows_k`` over the first n, of which there is one; four at a time, as rows are short."""
+    if out.size < FEW:
+        for i in range(out.size):
+            v = weights[0] * rows[0, i]
+            for k in range(1, n):
+                v += weights[k] * rows[k, i]
+            out[i] = v
+        return
+    k = 1 + (n - 1) % 4
+    b, c, e = 1 if k > 1 else 0, 2 if k > 2 else 0, 3 if k > 3 else 0
+    put_four(
+        (weights[0], weights[b] if k > 1 else 0.0, weights[c] if k > 2 else 0.0, weights[e] if k > 3 else 0.0),
+        rows[0],
+        rows[b],
+        rows[c],
+        rows[e],
+        out,
+    )
+    while k < n:
+        four = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        add_four(four, rows[k], rows[k + 1], rows[k + 2], rows[k + 3], out)
+        k += 4
+
+
+@inner
 def interpolate(nodes: Floats, terms: int, hist: Floats, C: Floats, kink: Floats, room: Floats) -> None:
     """Lagrange coefficients of the nodes, and with them those of the kinks."""
     lagrange(nodes, terms, C, room)
-    for k in range(hist.shape[1]):
-        for m in range(terms):
-            s = 0.0
-            for q in range(terms):
-                s += C[m, q] * hist[q, k]
-            kink[m, k] = s
+    for m in range(terms):
+        combine(C[m], hist, terms, kink[m])
 
 
 @inner
@@ -137,11 +160,11 @@ def kinks_behind(kink: Floats, sides: Signs, z: Floats) -> float:
 
 
 @inner
-def count_near(sides: Signs, z0: Floats, z1: Floats, slack: float) -> int:
-    """How many faces are near: most often none is, and that is seen at once."""
+def count_near(sides: Signs, z0: Floats, z1: Floats, slack0: float, slack1: float) -> int:
+    """How many faces are near at either end of a path: most often none is, and that is seen at once."""
     n = 0
     for k in range(z0.size):
-        n += 1 if sides[k] != 0 and (sides[k] * z1[k] <= slack or sides[k] * z0[k] <= slack) else 0
+        n += 1 if sides[k] != 0 and (sides[k] * z1[k] <= slack1 or sides[k] * z0[k] <= slack0) else 0
     return n
 
 

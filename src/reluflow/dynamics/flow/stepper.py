@@ -16,6 +16,7 @@ from ..early.state import Floats, add, dot, put
 from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, sweep
 from .desk import Desk, Fixed, Tape
 from .passes import (
+    combine,
     estimate,
     follow_log,
     handing,
@@ -258,19 +259,10 @@ def _rest(desk: Desk, came: Came, j: int) -> None:
 
 
 @inner
-def _unwatched(fixed: Fixed, desk: Desk) -> None:
-    """Where neurons came to that met no events, in ``ends``: what they may have met is seen from there."""
-    came = desk.came
-    for j in range(desk.b.size):
-        for i in range(desk.W.shape[1]):
-            desk.FB[j, i] = came.W[j, i] * math.exp(came.grow[j])
-    product(desk.FB, fixed.across, desk.ends)
-
-
-@inner
-def _end(fixed: Fixed, desk: Desk, came: Came) -> None:
-    """``W . normals``, sides and outputs at the end of a sweep."""
-    product(came.W, fixed.across, desk.ends)
+def _end(fixed: Fixed, desk: Desk, came: Came, known: bool) -> None:
+    """``W . normals``, if not known, sides and outputs at the end of a sweep."""
+    if not known:
+        product(came.W, fixed.across, desk.ends)
     for j in range(desk.b.size):
         for k in range(desk.sides.shape[1]):
             desk.turned[j, k] = desk.sides[j, k]
@@ -361,10 +353,19 @@ def _met(came: Came, j: int, kinks: Floats) -> float:
 
 
 @inner
+def _all_calm(desk: Desk) -> bool:
+    """Whether all neurons are where they came to without looking for events."""
+    restless = 0
+    for i in range(desk.now.movers):
+        restless += 1 if desk.guess.bend[desk.who[i]] < 0.0 else 0
+    return restless == 0
+
+
+@inner
 def _judge(fixed: Fixed, desk: Desk) -> bool:
     """Look at the end of the predictor: is the error within the tolerance? If so prepare the corrector."""
     now, h, K = desk.now, desk.now.h, desk.now.K
-    _end(fixed, desk, desk.guess)
+    _end(fixed, desk, desk.guess, now.seen != 0 and _all_calm(desk))
     _pulls(fixed, desk.f_end, desk.c)
     now.bent = _moments(desk, desk.guess, desk.before, desk.moments[0])
     if now.bent > 0 and _felt(fixed, h, desk.before, desk.moments[0], desk.f_end) < _FAINT * fixed.rtol:
@@ -409,8 +410,8 @@ def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Came, Ints, int]:
         who, mode = desk.again[: desk.now.again], 2
     elif stage == PART:
         mode = 0
-    elif stage == PREDICTOR:
-        came, mode = desk.guess, desk.now.seen
+    elif stage <= PREDICTOR:
+        came, mode = desk.guess, 0 if desk.now.seen == 0 else (1 if stage == REFERENCE else 3)
     return step, came, who, mode
 
 
@@ -484,7 +485,7 @@ def _agree(fixed: Fixed, desk: Desk) -> bool:
 @inner
 def _overdue(fixed: Fixed, desk: Desk) -> bool:
     """Look at the end of the corrector: is a neuron on the wrong side of a face? It has to go again."""
-    _end(fixed, desk, desk.came)
+    _end(fixed, desk, desk.came, False)
     desk.now.again = 0
     if overdue(desk.ends, desk.turned, 1e-3 * fixed.rtol, desk.late) == 0:
         return False
@@ -498,7 +499,7 @@ def _overdue(fixed: Fixed, desk: Desk) -> bool:
 @inner
 def _look_part(fixed: Fixed, desk: Desk) -> None:
     """Look at the end of a part of the step."""
-    _end(fixed, desk, desk.came)
+    _end(fixed, desk, desk.came, False)
     desk.now.bent = _moments(desk, desk.came, desk.own, desk.moments[1])
     if desk.now.bent > 0:
         _spread_bends(fixed, desk, desk.came, desk.own, desk.moments[1])
@@ -597,11 +598,10 @@ def _note_step(desk: Desk, tape: Tape, i: int, events: int) -> None:
     for q in range(terms):
         for k in range(tape.kink.shape[2]):
             tape.kink[i, q, k] = desk.kink[q, k]
-        for k in range(tape.low.shape[2]):
-            s = desk.constant[k] if q == 0 else 0.0
-            for r in range(terms):
-                s += desk.C[q, r] * desk.lows[r, k]
-            tape.low[i, q, k] = s
+        if tape.low.shape[2] > 0:
+            combine(desk.C[q], desk.lows, terms, tape.low[i, q])
+            if q == 0:
+                add(1.0, desk.constant, tape.low[i, 0])
     tape.clock[i, 0], tape.clock[i, 1], tape.terms[i] = now.t, now.h, terms
     e = events
     for j in range(desk.b.size):
@@ -666,7 +666,7 @@ def _proceed(fixed: Fixed, desk: Desk, tape: Tape, t_end: float, least_loss: flo
         now.stage = PART
         return SWEEP
     if now.stage == REFERENCE:
-        _unwatched(fixed, desk)
+        product(desk.guess.W, fixed.across, desk.ends)  # what they may have met is seen from there
         now.stage = PREDICTOR
         return SWEEP
     if now.stage == PREDICTOR:
@@ -681,7 +681,7 @@ def _proceed(fixed: Fixed, desk: Desk, tape: Tape, t_end: float, least_loss: flo
         _look_part(fixed, desk)
         return TRIAL
     if now.stage == AGAIN:
-        _end(fixed, desk, desk.came)
+        _end(fixed, desk, desk.came, False)
     if good and now.stage != BEGIN:
         good = _agree(fixed, desk)
         if not good:
