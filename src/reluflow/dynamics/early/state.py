@@ -128,7 +128,7 @@ def new_log(rows: int, entries: int) -> Log:
 
 def jit(function: Compiled) -> Compiled:
     """Compile; what is compiled is kept on disk with the one entry point of `kernel`."""
-    fast = {"reassoc", "contract"} if function.__name__.startswith("dot") else False  # sums in vector registers
+    fast = {"reassoc", "contract"} if function.__name__ == "dot" else False  # sums in vector registers
     return linked(function, fastmath=fast, _nrt=False)  # nothing is allocated, so views need no reference counts
 
 
@@ -170,17 +170,6 @@ def add_four(t: Four, x0: Floats, x1: Floats, x2: Floats, x3: Floats, y: Floats)
     """``y += sum_k t_k x_k``."""
     for i in range(y.size):
         y[i] += t[0] * x0[i] + t[1] * x1[i] + (t[2] * x2[i] + t[3] * x3[i])
-
-
-@jit
-def dot_four(
-    x0: Floats, x1: Floats, x2: Floats, x3: Floats, y0: Floats, y1: Floats, y2: Floats, y3: Floats
-) -> float:
-    """``sum_k x_k . y_k``."""
-    total = 0.0
-    for i in range(x0.size):
-        total += x0[i] * y0[i] + x1[i] * y1[i] + (x2[i] * y2[i] + x3[i] * y3[i])
-    return total
 
 
 @jit

@@ -15,14 +15,17 @@ costs O(K d).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...problem.types import Ints, Signs
-from ..early.state import Floats, add, dot, dot_four, jit, put
-from .passes import FEW, combine, count_held, count_near, kinks_behind
+from ..early.state import Floats, add, dot, jit, put
+from .passes import FEW, count_held, count_near, kinks_behind
 from .roots import column_about, first_root, shift_vectors, value
+
+if TYPE_CHECKING:
+    from .desk import Desk
 
 TERMS = 20  #: most terms of a Taylor series
 NODES = 10  #: most nodes of the polynomial of the forces
@@ -38,6 +41,7 @@ _CROWD = 40  # events without any motion between them, after which the neuron is
 _ORIGIN = 1e-11  # |w| below this part of |b| at an event: the neuron is at w = 0
 _ROUND = 4e-16  # a distance below this part of |w| is rounding
 _WIDER = 1.5  # curvature may grow by this through the events of a piece
+_MANY = 64  # faces from which on it pays to see first whether any is near
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
 _EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
 _LEAVES = 1e-12  # a multiplier within this part of its bound is on it: for `_leaving` and `_relax` alike
@@ -57,20 +61,6 @@ class Step(NamedTuple):
     frozen: bool
     watch: bool  # whether events are looked for
     bare: bool  # on the negative side of every face nothing pulls
-
-
-class Crowd(NamedTuple):
-    """The neurons at the start of a step: what of a `desk.Desk` a sweep reads. The whole is long to hand on."""
-
-    W: Floats
-    b: Floats
-    excess: Floats
-    tied: Signs
-    sides: Signs
-    Z: Floats
-    F: Floats
-    extra: Floats
-    mass: Floats
 
 
 class Came(NamedTuple):
@@ -172,16 +162,19 @@ def new_came(p: int, m: int, d: int) -> Came:
 
 
 @jit
-def _convolve(x: Floats, y: Floats, m: int, n: int) -> float:
-    """``sum_k x_{m-k} . y_k`` over the first n."""
-    total, k = 0.0, 0
-    while k + 4 <= n:
-        total += dot_four(x[m - k], x[m - k - 1], x[m - k - 2], x[m - k - 3], y[k], y[k + 1], y[k + 2], y[k + 3])
-        k += 4
-    while k < n:
-        total += dot(x[m - k], y[k])
-        k += 1
-    return total
+def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
+    """``sum_k weights_k rows_k`` over the first n, of which there is one."""
+    if out.size < FEW:
+        for i in range(out.size):
+            v = weights[0] * rows[0, i]
+            for k in range(1, n):
+                v += weights[k] * rows[k, i]
+            out[i] = v
+        return
+    put(weights[0], rows[0], out)
+    for k in range(1, n):
+        if weights[k] != 0.0:
+            add(weights[k], rows[k], out)
 
 
 @jit
@@ -194,11 +187,12 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
     power, bend = 1.0, 0.0
     for m in range(TERMS):
         f = step.h / (m + 1)
-        n = min(m + 1, terms)
-        s = 0.0 if step.frozen else _convolve(T, D, m, n)
+        s, n = 0.0, min(m + 1, terms)
         for k in range(n):
             bench.poly[k] = tb[m - k] * f
-        combine(bench.poly, D, n, T[m + 1])
+            if not step.frozen:
+                s += dot(T[m - k], D[k])
+        _combine(bench.poly, D, n, T[m + 1])
         tb[m + 1] = s * f
         size = math.sqrt(dot(T[m + 1], T[m + 1]))
         if m >= 1:
@@ -212,17 +206,11 @@ def _series(bench: Bench, D: Floats, b: float, step: Step, reach: float) -> tupl
 @jit
 def _move(T: Floats, order: int, x: float, out: Floats) -> None:
     """Value at x of a polynomial with rows as coefficients."""
-    if out.size < FEW:
-        for i in range(out.size):
-            v = T[order, i]
-            for m in range(order - 1, -1, -1):
-                v = v * x + T[m, i]
-            out[i] = v
-        return
-    put(1.0, T[order], out)
-    for m in range(order - 1, -1, -1):
-        for i in range(out.size):
-            out[i] = out[i] * x + T[m, i]
+    for i in range(out.size):
+        v = T[order, i]
+        for m in range(order - 1, -1, -1):
+            v = v * x + T[m, i]
+        out[i] = v
 
 
 @jit
@@ -296,7 +284,7 @@ def _slack(step: Step, sides: Signs, z1: Floats, pull: float, bend: float) -> fl
 
 
 @jit
-def _calm(step: Step, crowd: Crowd, came: Came, Z1: Floats, j: int) -> bool:
+def _calm(step: Step, crowd: Desk, came: Came, Z1: Floats, j: int) -> bool:
     """Whether a neuron meets nothing, by where it came to without looking (``Z1``, over its size there)."""
     if not step.watch:
         return True
@@ -313,7 +301,7 @@ def _candidates(
     """List the faces that may be reached: those near at an end of the piece, and how near that is."""
     slack = math.inf if wide else _slack(step, bench.side, z1, pull, bend)
     n, rounding = 0, 64 * _ROUND * math.sqrt(dot(bench.w, bench.w))
-    if count_near(bench.side, z0, z1, slack, slack) == 0:
+    if z0.size >= _MANY and count_near(bench.side, z0, z1, slack, slack) == 0:
         return 0, slack
     for k in range(z0.size):
         s = bench.side[k]
@@ -640,11 +628,11 @@ def _weigh(bench: Bench, came: Came, j: int, force: Floats, h: float, b: float, 
 
 
 @jit
-def _arrive(step: Step, bench: Bench, crowd: Crowd, came: Came, j: int) -> int:
+def _arrive(step: Step, bench: Bench, crowd: Desk, came: Came, j: int) -> int:
     """Put neuron j at the start of the step; how many faces hold it, -1 if too many."""
     put(1.0, crowd.W[j], bench.w)
     for k in range(step.terms):
-        combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
+        _combine(step.C[k], crowd.F[j, step.first :], step.terms, bench.D[k])
     add(1.0, crowd.extra[j], bench.D[0])
     for k in range(bench.side.size):
         bench.side[k] = crowd.sides[j, k]
@@ -738,7 +726,7 @@ def _happen(
 
 @jit
 def _piece(  # long, because what it keeps between events is much, and passing it on would be longer
-    step: Step, bench: Bench, crowd: Crowd, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
+    step: Step, bench: Bench, crowd: Desk, came: Came, j: int, b: float, n_held: int, at: float, end: float, mode: int
 ) -> tuple[float, int, float, int]:
     """Follow a neuron from ``at`` to ``end``, through its events; b, held faces, place and status then.
 
@@ -826,7 +814,7 @@ def _tie(bench: Bench, b: float, excess: float, tied: bool) -> float:
 
 
 @jit
-def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: int, mode: int, unit: float) -> int:
+def _through(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, j: int, mode: int, unit: float) -> int:
     """Take a neuron through a step; how it came through. ``unit``: of its row of ``Z1``."""
     held = _arrive(step, bench, crowd, came, j)
     b, status, at = crowd.b[j], THROUGH, 0.0
@@ -875,7 +863,7 @@ def _through(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, j: 
 
 
 @jit
-def sweep(step: Step, crowd: Crowd, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
+def sweep(step: Step, crowd: Desk, came: Came, bench: Bench, Z1: Floats, who: Ints, mode: int) -> None:
     """Take some neurons through a step; ``Z1``: see mode 1 of `_piece`.
 
     ``mode`` 3: as 1, where ``came`` has the paths without events, which most neurons keep; the others are marked there.

@@ -35,6 +35,7 @@ NOW = np.dtype(
             "again",
             "stage",
             "steps",
+            "quiet",
             "seen",
         )
     ]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ...problem.types import Ints, Signs
 from ..compiled import kept, stamp_of
 from ..early.state import Floats, add, dot, put
-from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Crowd, Step, sweep
+from .arcs import CANCELLED, NODES, THROUGH, Bench, Came, Step, sweep
 from .desk import Desk, Fixed, Tape
 from .passes import (
     combine,
@@ -38,6 +38,11 @@ _UNSEEN = -40.0  # log of the size below which the bends of a neuron are not
 _LOCAL, _BENT = 0.02, 0.2
 _SHY = 1.0  # part of the mean bend that counts as error: within the step it is where it does not belong
 _GROW = 2.0
+_CLOSE = 0.5  # a share of the error from which on bends are what makes a step too long: it ends soon after they begin
+_HALVINGS = 30
+#: After bends of this share of the error the past is continued right to first order only: few nodes of it are used.
+_BENDS, _ANEW = 0.1, 3
+_QUIET = 5  # steps without bends from which on both are done: where one event follows another steps are short anyway
 _SAME = 0.01  # moments of bends that differ by less, in their effect as part of the tolerance, are the same
 _MISSED = 0.1  # part of the tolerance by which events that the predictor did not foresee may change the forces
 _FAINT = 1e-3  # bends whose effect is below this part of the tolerance are left out
@@ -419,37 +424,66 @@ def _plan(fixed: Fixed, desk: Desk) -> tuple[Step, Came, Ints, int]:
 def _sweep(fixed: Fixed, desk: Desk, bench: Bench, part: int, parts: int) -> None:
     """Make the sweep of this stage, for one part of the neurons."""
     step, came, who, mode = _plan(fixed, desk)
-    crowd = Crowd(desk.W, desk.b, desk.excess, desk.tied, desk.sides, desk.Z, desk.F, desk.extra, desk.mass)
-    sweep(step, crowd, came, bench, desk.ends, who[part * who.size // parts : (part + 1) * who.size // parts], mode)
+    sweep(step, desk, came, bench, desk.ends, who[part * who.size // parts : (part + 1) * who.size // parts], mode)
+
+
+@inner
+def _clear(desk: Desk, bent: float) -> float:
+    """Part of the step after which the bends of the predictor are half of what they may be: shortly after an event.
+
+    Each neuron bends the forces from its first event on, as the square of what is left of the step.
+    """
+    came, total = desk.guess, 0.0
+    for j in range(desk.b.size):
+        left = 1.0 - came.when[j, 0] if came.n[j] > 0 else 0.0
+        desk.spare[j] = math.sqrt(dot(desk.moments[0, 0, j], desk.moments[0, 0, j]))
+        total += desk.spare[j] * left * left
+    lo, hi = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        part, now = 0.5 * (lo + hi), 0.0
+        for j in range(desk.b.size):
+            left = max(part - came.when[j, 0], 0.0) if came.n[j] > 0 else 0.0
+            now += desk.spare[j] * left * left
+        if now * bent > 0.5 * total:
+            hi = part
+        else:
+            lo = part
+    return hi
 
 
 @inner
 def _good(fixed: Fixed, desk: Desk, error: float) -> bool:
     """Whether the error is within the tolerance; choose order and length of what comes next."""
     now, K, d = desk.now, desk.now.K, desk.W.shape[1]
+    bent = error / fixed.rtol
     events = 0
     for j in range(desk.b.size):
         events += desk.guess.n[j]
         desk.ones[j] = abs(desk.b[j]) if fixed.frozen else 1.0
     share = min(_BENT, _LOCAL * math.sqrt(1.0 + events))
-    best, longest, here = K, 0.0, 0.0
+    best, longest, smooth, here = K, 0.0, 0.0, 0.0
     for k in (K, K - 1, K + 1):
         if k < 1 or k > min(NODES - 1, now.nodes) or (now.failed != 0 and k > K):
             continue
         e = estimate(desk.FB, desk.F, desk.ones, desk.s, k, now.h, desk.nodal, desk.column, desk.scratch[:d])
-        e = e / (share * fixed.rtol) + error / fixed.rtol
+        e /= share * fixed.rtol
         if k == K:
-            here = e if math.isfinite(e) else 1e10
-            e = here
+            here = e + bent if math.isfinite(e + bent) else 1e10
+            e = here - bent
         if not math.isfinite(e):
             continue
-        factor = 0.9 * (0.5 / max(e, 1e-10)) ** (1.0 / (k + 1)) * (1.0 if k == K else 0.95)
+        bias = 0.9 if k == K else 0.95 * 0.9
+        factor = bias * (0.5 / max(e + bent, 1e-10)) ** (1.0 / (k + 1))
+        smooth = max(smooth, bias * (0.5 / max(e, 1e-10)) ** (1.0 / (k + 1)))
         if factor > longest:
             best, longest = k, factor
     if here > 1.0:
-        now.h *= min(max(longest, 0.1), 0.7)
+        alone = bent > _CLOSE and now.quiet >= _QUIET
+        now.h *= max(min(smooth, _clear(desk, bent)), 0.1) if alone else min(max(longest, 0.1), 0.7)
         now.order, now.failed = min(best, K), 1
         return False
+    if bent > _BENDS and now.quiet >= _QUIET:
+        best = min(best, _ANEW)
     now.next, now.factor = best, 1.0 if 0.95 < longest < 1.05 else min(max(longest, 0.3), _GROW)
     return True
 
@@ -554,6 +588,7 @@ def _take(fixed: Fixed, desk: Desk) -> None:
     if now.bent > 0:
         _bend(fixed, desk, n)
     now.t += now.last
+    now.quiet = 0 if now.bent > 0 else now.quiet + 1
     for j in range(desk.b.size):
         if desk.excess[j] != 0.0:
             desk.excess[j] *= math.exp(min(-2 * came.grow[j], 700.0))
@@ -722,14 +757,15 @@ def _perform(
         _look(fixed, desk)
     elif task == TAKE:
         _take(fixed, desk)
-    elif task == SHARE:
-        _sweep(fixed, desk, bench, part, parts)
     else:
         while why == SWEEP:
-            why = _proceed(fixed, desk, tape, t_end, least_loss, most_margin)
-            if task == PROCEED or why != SWEEP:
+            if task != SHARE:
+                why = _proceed(fixed, desk, tape, t_end, least_loss, most_margin)
+                if task == PROCEED or why != SWEEP:
+                    break
+            _sweep(fixed, desk, bench, part, parts)  # in one place: it is most of what is to be compiled
+            if task == SHARE:
                 break
-            _sweep(fixed, desk, bench, 0, 1)
     return why
 
 
