@@ -314,7 +314,7 @@ def _candidates(
 
 
 @jit
-def _leaving(step: Step, bench: Bench, n_held: int, at: float, best: float) -> tuple[float, int, int]:
+def _leaving(step: Step, bench: Bench, n_held: int, at: float, best: float, mass: float) -> tuple[float, int, int]:
     """When a held face is left first, its place among them, and to which side."""
     which, to = -1, 0
     for i in range(n_held):
@@ -325,7 +325,8 @@ def _leaving(step: Step, bench: Bench, n_held: int, at: float, best: float) -> t
             for k in range(step.terms):
                 bench.poly[k] = sign * (bench.lam[i, k] if way < 0 else bench.kp[k] - bench.lam[i, k])
             skip = bench.poly[0] <= _LEAVES * size
-            t = first_root(bench.poly, step.terms - 1, best, skip, 1e-13 * size)
+            rounding = max(1e-13 * size, _EDGE * mass)  # forces across each other: the multiplier stays on its bound
+            t = first_root(bench.poly, step.terms - 1, best, skip, rounding)
             if 0.0 <= t < best:
                 best, which, to = t, i, way
     return best, which, to
@@ -752,7 +753,7 @@ def _piece(  # long, because what it keeps between events is much, and passing i
             n, slack = _look_around(step, bench, n_held, order, pull, bend * length**2, length, mode)
         best, left, to = end - at, -1, 0
         if n_held > 0 and step.watch:
-            best, left, to = _leaving(step, bench, n_held, at, best)
+            best, left, to = _leaving(step, bench, n_held, at, best, crowd.mass[j])
         flip = -1.0
         if crowd.tied[j] == 0 and step.watch and not step.frozen:
             flip = _flipping(bench, order, best, flipped)
