@@ -73,7 +73,7 @@ NOW = np.dtype(
             "alpha",
         )
     ]
-    + [(name, np.int64) for name in ("order", "equal", "stage", "current", "factorised", "fresh", "k", "room")]
+    + [(name, np.int64) for name in ("order", "equal", "stage", "current", "factorised", "fresh", "k", "room", "tries")]
 )
 
 
@@ -641,6 +641,7 @@ def _advance(world: World, then: World, desk: Desk, matrix: Matrix) -> int:
                 now.stage = _START
                 return FAILED
             _predict(desk)
+            now.tries += 1
             now.stage = _CORRECT
         at = world if now.fresh == 1 else then
         if now.factorised == 0:

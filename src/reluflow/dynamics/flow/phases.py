@@ -49,6 +49,7 @@ LONG = 0.1
 _TAUT = 0.03  # pull of a spring, of all others, that an error of a step may make
 _MEMORY = 0.05  # weight of the newest step in the share of steps with events ...
 _RECENT = 0.1  # ... and of explicit ones
+_WARM = 32  # explicit steps after a start, which is cautious, until their length says what an e-fold of time takes
 DEAR = 20.0  #: explicit steps that an implicit one may cost: 1 to 7 were seen; less would let both alternate
 #: Up to this log t a late phase in which every other step ends with an event is left, unless explicit steps cost more.
 _CROWDED, _BUSY = 30.0, 0.5
@@ -153,6 +154,7 @@ class Coupled:
         who = moving(self.geometry, state, pattern_of(self.geometry, state))
         self.resting = not who.any()
         self.begun = self.t
+        self.taken = 0
         self.idle = state
         if not self.resting:
             self.adams = Adams(self.geometry, state, who, self.rtol)
@@ -204,10 +206,11 @@ class Coupled:
         back = (int(adams.which[hard[0][0]]), -2) if hard else None
         passed = self._passed(tape, steps if why == TRIAL else steps - 1, goal)
         by = float(adams.last * adams.pace) if steps == 0 else np.inf
+        taken = steps + (why == TRIAL)
+        self.taken += taken
         if any(change.kind == "die" for _, change in changes) or (adams.desk.rho < self.geometry.gone).any():
             self.closely = self.closely or any(change.kind == "die" for _, change in changes)
             self.restart(self.state())
-        taken = steps + (why == TRIAL)
         return Moved(changes, done or self.t >= t_end, back, by, taken, legs, crossed, passed)
 
     def _decide(self, goal: Goal) -> tuple[list[tuple[int, bool]], bool]:
@@ -346,7 +349,8 @@ class Coupled:
         long = self.slow > self.patience * (1.0 + _BUSY_ITSELF * self.busy)
         live = q[self.adams.live]
         if live.size and live.min() > FITTED:
-            return "late" if long or implicit_pays(self.geometry, goal, self.log_time, q, fold, self.busy) else None
+            pays = self.taken >= _WARM and implicit_pays(self.geometry, goal, self.log_time, q, fold, self.busy)
+            return "late" if long or pays else None
         return "time" if long and self.log_time < min(_LAST_LOG, goal.log_time) else None
 
     def _moments(self, t: Array, goal: Goal, t_end: float) -> Array:
