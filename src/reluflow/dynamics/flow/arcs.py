@@ -21,7 +21,7 @@ import numpy as np
 
 from ...problem.types import Ints, Signs
 from ..early.state import Floats, add, dot, jit, put
-from .passes import FEW, count_held, count_near, kinks_behind
+from .passes import count_held, count_near, kinks_behind
 from .roots import column_about, first_root, shift_vectors, value
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ _WIDER = 1.5  # curvature may grow by this through the events of a piece
 _MANY = 64  # faces from which on it pays to see first whether any is near
 _SOLID = 1e-12  # a pivot of the normals below this: they depend on each other
 _EDGE = 1e-12  # a push below this part of all that pulls may be rounding: it does not lead off a face
+_FEW = 4  # inputs below which sums stay in registers: a loop costs more than what it does
 _LEAVES = 1e-12  # a multiplier within this part of its bound is on it: for `_leaving` and `_relax` alike
 
 
@@ -167,7 +168,7 @@ def _combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
 
     With `passes.combine` in its place, which is for long ones, problems in two dimensions took a sixth longer.
     """
-    if out.size < FEW:
+    if out.size < _FEW:
         for i in range(out.size):
             v = weights[0] * rows[0, i]
             for k in range(1, n):

@@ -12,7 +12,6 @@ from ..compiled import Compiled, linked
 from ..early.state import Floats, add, add_four, dot, put_four
 from .roots import lagrange
 
-FEW = 4  #: inputs below which sums stay in registers: a loop costs more than what it does
 _STEPS = 8  # places at which the error of the interpolation is averaged
 
 
@@ -93,14 +92,7 @@ def _widened(top: float, A: Singles, out: Floats) -> None:
 
 @inner
 def combine(weights: Floats, rows: Floats, n: int, out: Floats) -> None:
-    """``sum_k weights_k rows_k`` over the first n, of which there is one; four at a time, as rows are short."""
-    if out.size < FEW:
-        for i in range(out.size):
-            v = weights[0] * rows[0, i]
-            for k in range(1, n):
-                v += weights[k] * rows[k, i]
-            out[i] = v
-        return
+    """``sum_k weights_k rows_k`` over the first n, of which there is one; four at a time, for rows of faces."""
     k = 1 + (n - 1) % 4
     b, c, e = 1 if k > 1 else 0, 2 if k > 2 else 0, 3 if k > 3 else 0
     put_four(
